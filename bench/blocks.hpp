@@ -16,8 +16,7 @@
 #include "warpheap/platform/device_buffer.hpp"
 #include "warpheap/util/random.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 /// The size that call number `index` asks for: `least`, or uniform in [least, least + span), a pure
 /// function of the index.
@@ -149,5 +148,4 @@ inline double range_over_asked(std::vector<void*> const& blocks, u64 bytes) {
   return asked ? static_cast<double>(highest - lowest) / static_cast<double>(asked) : 0;
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

@@ -10,8 +10,7 @@
 
 #include "warpheap/platform/simt.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 /// What a kernel says of its thread blocks, as __launch_bounds__ has it; 0: nothing.
 struct launch_bound {
@@ -79,5 +78,4 @@ void launch_unbounded(launch_shape shape, Functor, Arguments... arguments) {
   bounded_kernel<launch_bound{}, Functor, Arguments...>::launch_on(shape, arguments...);
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

@@ -7,8 +7,7 @@
 #include "large_blocks.hpp"
 #include "listed_calls.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 /// Kernel: counts the calls that returned nullptr.
 struct count_refused {
@@ -104,5 +103,4 @@ inline void append(std::vector<asked_block>& to, std::vector<asked_block> const&
   to.insert(to.end(), from.begin(), from.end());
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

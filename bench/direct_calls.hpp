@@ -4,8 +4,7 @@
 
 #include "measure.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 /// The creation policy alone, by the names that kernels call.
 template <class Allocator>
@@ -16,5 +15,4 @@ struct direct_calls {
   WARPHEAP_DEVICE void free(void* memory) const { heap.creation().destroy(memory); }
 };
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

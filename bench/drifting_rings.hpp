@@ -17,8 +17,7 @@
 #include "call_list.hpp"
 #include "slot_load.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 class drifting_rings {
  public:
@@ -85,5 +84,4 @@ class drifting_rings {
   std::vector<u64> callers_;                     ///< by call of the step
 };
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

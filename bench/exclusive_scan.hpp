@@ -12,8 +12,7 @@
 #include <numeric>
 #endif
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 /// sums[i] = values[0] + … + values[i - 1], for a number of values that is known beforehand.
 class exclusive_scan {
@@ -50,5 +49,4 @@ class exclusive_scan {
 #endif
 };
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

@@ -18,8 +18,7 @@
 #include "measure.hpp"
 #include "warpheap/util/bits.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 struct free_chain {
   static constexpr u64 range_bytes = u64{8} << 30;
@@ -96,5 +95,4 @@ inline result free_floor(char const* scenario, u64 threads, u32 warm_up, u32 rep
   return floor;
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

@@ -12,8 +12,7 @@
 
 #include "blocks.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 /// What a call returned, and the bytes that it asked for.
 struct asked_block {
@@ -114,5 +113,4 @@ std::string fault_of_blocks(std::vector<asked_block> const& list) {
   return found.fault();
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

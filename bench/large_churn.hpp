@@ -16,8 +16,7 @@
 
 #include "call_list.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 /// A measurement that took longer is not repeated, in microseconds.
 inline constexpr double long_enough_us = 100e3;
@@ -171,5 +170,4 @@ std::vector<result> churn_of_large_blocks(basic_heap<Allocator>& heap, contender
   return {churn.row()};
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

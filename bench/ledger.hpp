@@ -11,8 +11,7 @@
 #include "blocks.hpp"
 #include "measure.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 /// What kernels take of a ledger.
 struct ledger_view {
@@ -154,5 +153,4 @@ class ledger {
   stopwatch watch_;
 };
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

@@ -8,8 +8,7 @@
 #include "bounded_kernel.hpp"
 #include "one_call.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 /// Kernel: call i asks for `bytes[i]`, and for nothing if that is 0.
 struct ask_listed {
@@ -35,5 +34,4 @@ void launch_freeing(basic_heap<Allocator>& heap, device_buffer<void*> const& blo
   launch_unbounded(shape_for(calls), free_once{}, heap.ref(), blocks.data(), calls);
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

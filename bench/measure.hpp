@@ -12,8 +12,7 @@
 #include "warpheap/heap/heap.hpp"
 #include "warpheap/platform/device_buffer.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 #if defined(__CUDACC__)
 inline constexpr bool on_gpu = true;
@@ -181,5 +180,4 @@ std::string fault_of_emptied(Heap const& heap) {
   return {};
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

@@ -9,8 +9,7 @@
 #include "blocks.hpp"
 #include "measure.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 /// Rounds that are run and not counted.
 inline constexpr u32 warm_up_rounds = 2;
@@ -184,5 +183,4 @@ inline result null_result(char const* scenario, u64 threads, u32 repeat) {
   return floor;
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

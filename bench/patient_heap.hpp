@@ -5,8 +5,7 @@
 
 #include "warpheap/heap/growing_heap.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 inline constexpr oom::grow_on_demand_config wait_a_minute{.deadline_us = 60'000'000};
 
@@ -14,5 +13,4 @@ template <class Creation = creation::slab_bitmap<>>
 using patient_allocator = allocator<Creation, distribution::none, oom::grow_on_demand<wait_a_minute>,
                                     reserve_pool::growing, alignment::shrink<16>>;
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

@@ -9,8 +9,7 @@
 
 #include "measure.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 /// The shapes in which `threads` threads are launched. Thread blocks larger than that are left out:
 /// they would show nothing new.
@@ -91,5 +90,4 @@ bool append_laps(std::vector<result>& rows, std::array<result, N> subjects, char
   return sound;
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

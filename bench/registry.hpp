@@ -11,8 +11,7 @@
 
 #include "scenario.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 /// All scenarios, in the order of lists. Complete once main() runs.
 inline std::vector<scenario>& registered_scenarios() {
@@ -30,5 +29,4 @@ class registration {
   }
 };
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

@@ -14,8 +14,7 @@
 #include "slot_load.hpp"
 #include "timed_calls.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 /// What kernels take of the slots and of a step's calls.
 struct slot_view {
@@ -274,5 +273,4 @@ std::vector<std::pair<std::string, double>> slab_figures(basic_heap<Allocator> c
   return {};
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

@@ -9,8 +9,7 @@
 
 #include "blocks.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 /// What thread i asks for: its entry of a list, or the same as all other threads if there is none.
 struct wanted_bytes {
@@ -68,5 +67,4 @@ void launch_timed_freeing(Heap heap, launch_shape shape, void** blocks, device_b
   launch(shape, free_timed{}, heap, blocks, cycles.data(), cycles.size());
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that clang-format would change no source, and that each source names its licence in its first line.
+"""Checks that clang-format would change no source, that ctags can read each, and that each names its licence in its first line.
 
 --write adds the lines that are missing. Recipes in packaging/ are left out, since registries take them under terms of their own.
 """
@@ -8,6 +8,7 @@
 import difflib
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import compilers
 
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
 CXX = (".hpp", ".cuh", ".cpp", ".cu")
+NESTED_INLINE = re.compile(r"\bnamespace\s[\w:\s]*::\s*inline\b")
 
 
 def commented():
@@ -40,11 +42,7 @@ def unlicensed(root, names):
 
 def misformatted(root, names):
     """What clang-format would change in files of a folder: a diff of each that it would change. A copy is formatted, by as
-    few processes as there are cores, for most of one's time is its start.
-
-    Its own --dry-run -Werror also complains about edits that change nothing, such as those of version 14 to the comment
-    that ends an inline namespace.
-    """
+    few processes as there are cores, for most of one's time is its start."""
     root, cores = pathlib.Path(root), os.cpu_count()
     with tempfile.TemporaryDirectory() as directory:
         copy = pathlib.Path(directory)
@@ -64,18 +62,25 @@ def difference(name, before, after):
     return "\n".join(lines)
 
 
+def hidden(root, names):
+    """Files with a `namespace a::inline b`, in which ctags and many editors find nothing."""
+    return [name for name in names if NESTED_INLINE.search((root / name).read_text())]
+
+
 def self_test():
     good = "int f(int const* p) { return *p; }\n"
-    planted = {"good.hpp": good, "spaced.cpp": good.replace("(int", "( int"), "pointer.cu": good.replace("* p", " *p")}
+    nested = "namespace a { inline namespace b {\n" + good + "}}  // namespace a::b\n"
+    planted = {"good.hpp": good, "nested.hpp": nested, "spaced.cpp": good.replace("(int", "( int"),
+               "pointer.cu": good.replace("* p", " *p"), "hidden.hpp": "namespace a::inline b {\nint c;\n}\n"}  # fmt: skip
     with tempfile.TemporaryDirectory() as directory:
         shutil.copy(compilers.ROOT / ".clang-format", directory)
         for name, text in planted.items():
             (pathlib.Path(directory) / name).write_text(text)
-        caught = list(misformatted(directory, list(planted)))
-    if caught != ["spaced.cpp", "pointer.cu"]:
-        print(f"of three planted files, two with faults, these were caught: {caught}")
+        caught = [*misformatted(directory, list(planted)), *hidden(pathlib.Path(directory), planted)]
+    if caught != ["spaced.cpp", "pointer.cu", "hidden.hpp"]:
+        print(f"of five planted files, three with faults, these were caught: {caught}")
         return 1
-    print("caught both planted files")
+    print("caught all three planted files")
     return self_test_of_licences()
 
 
@@ -115,12 +120,13 @@ def main():
         print(f"{len(bare)} files were given the line of the licence")
         return 0
     files = compilers.sources()
-    faults = misformatted(compilers.ROOT, files)
+    faults, unread = misformatted(compilers.ROOT, files), hidden(compilers.ROOT, files)
     print("\n".join(faults.values()))
+    print("\n".join(f"{name}: ctags finds nothing behind a::inline b; write a {{ inline namespace b {{" for name in unread))
     print("\n".join(f"{name}: the first line is not the licence's" for name in bare))
     told = f"{len(files) - len(faults)} of {len(files)} files are formatted, and {len(bare)} lack the line of the licence"
     print(told + ("; make format does the rest" if faults or bare else ""))
-    return 1 if faults or bare else 0
+    return 1 if faults or unread or bare else 0
 
 
 if __name__ == "__main__":

@@ -3,9 +3,7 @@
 
 #include "bench/registry.hpp"
 
-namespace warpheap::tool {
-inline namespace WARPHEAP_BACKEND {
-namespace {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND { namespace {
 
 bench::registration const registered_atomic{{
     .name = "atomic",
@@ -17,6 +15,4 @@ bench::registration const registered_atomic{{
     .floor = bench::atomics<>,
 }};
 
-}  // namespace
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool
+}}}  // namespace warpheap::tool::WARPHEAP_BACKEND

@@ -25,8 +25,7 @@
 #include "bench/primitives.hpp"
 #include "warpheap/sync/warp_aggregate.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 /// Additions of one thread.
 inline constexpr u32 additions_of_thread = 8;
@@ -198,5 +197,4 @@ std::vector<result> atomics(request const& asked) {
   return rows;
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

@@ -14,8 +14,7 @@
 #include "bench/one_call.hpp"
 #include "churn.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 inline constexpr u32 bounds_thread_block = 256;
 
@@ -142,5 +141,4 @@ std::vector<result> bounds(contender<Allocator> const& subject, request const& a
   return rows;
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

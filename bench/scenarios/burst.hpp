@@ -7,8 +7,7 @@
 #include "bench/free_floor.hpp"
 #include "bench/one_call.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 template <class Allocator>
 std::vector<result> burst(contender<Allocator> const& subject, request const& asked) {
@@ -35,5 +34,4 @@ inline std::vector<result> burst_floor(request const& asked) {
   return {null_result("burst", threads, asked.repeat), free_floor("burst", threads, warm_up_rounds, asked.repeat)};
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

@@ -8,9 +8,7 @@
 #include "bench/registry.hpp"
 #include "tools/warpheap/backend/allocators.hpp"
 
-namespace warpheap::tool {
-inline namespace WARPHEAP_BACKEND {
-namespace {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND { namespace {
 
 std::vector<bench::result> run_bounds(bench::request const& asked) {
   return bench::bounds(bench::contender<default_allocator>{.name = default_allocator::creation_type::name}, asked);
@@ -57,6 +55,4 @@ bench::registration const registered_bounds{{
     .floor = run_bounds,
 }};
 
-}  // namespace
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool
+}}}  // namespace warpheap::tool::WARPHEAP_BACKEND

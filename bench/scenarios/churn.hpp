@@ -11,8 +11,7 @@
 #include "bench/blocks.hpp"
 #include "bench/measure.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 /// What one thread did.
 struct churn_tally {
@@ -143,5 +142,4 @@ std::vector<result> churn(contender<Allocator> const& subject, request const& as
   return {made};
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

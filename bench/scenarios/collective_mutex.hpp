@@ -22,8 +22,7 @@
 #include "warpheap/sync/collective_mutex.hpp"
 #include "warpheap/sync/spin_mutex.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 inline constexpr u32 words_of_line = 32;
 
@@ -156,5 +155,4 @@ std::vector<result> mutexes(request const& asked) {
   return rows;
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

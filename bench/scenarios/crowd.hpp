@@ -19,8 +19,7 @@
 #include "bench/large_churn.hpp"
 #include "bench/listed_calls.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 /// What thread i asks for.
 struct crowd_draw {
@@ -177,5 +176,4 @@ std::vector<result> crowd(contender<Allocator> const& subject, request const& as
   return crowd_rows<Allocator>{subject, asked}.measure();
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

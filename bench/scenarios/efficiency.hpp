@@ -33,8 +33,7 @@
 
 #include "bench/drifting_rings.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 /// All rows of one allocator.
 template <class Allocator>
@@ -287,5 +286,4 @@ std::vector<result> efficiency(contender<Allocator> const& subject, request cons
   return efficiency_rows<Allocator>{subject, asked}.measure();
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

@@ -12,8 +12,7 @@
 
 #include "bench/one_call.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 /// Sizes of thread blocks: for each row those over which its times are the mean.
 inline std::vector<std::vector<u32>> exhaust_shapes(request const& asked) {
@@ -152,5 +151,4 @@ std::vector<result> exhaust(contender<Allocator> const& subject, request const& 
   return results;
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

@@ -7,8 +7,7 @@
 #include "bench/ledger.hpp"
 #include "bench/one_call.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 /// The three operations at one size.
 template <class Allocator>
@@ -115,5 +114,4 @@ std::vector<result> fill(contender<Allocator> const& subject, request const& ask
   return results;
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

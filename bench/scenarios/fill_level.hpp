@@ -18,8 +18,7 @@
 
 #include "bench/slot_table.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 /// Quantiles of the cycles of a call, as figures.
 inline std::vector<std::pair<std::string, double>> cycle_figures(std::vector<u64> const& cycles) {
@@ -138,5 +137,4 @@ std::vector<result> fill_level(contender<Allocator> const& subject, request cons
   return rows;
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

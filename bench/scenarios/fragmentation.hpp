@@ -27,8 +27,7 @@
 #include "bench/log_uniform.hpp"
 #include "bench/slot_table.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 /// `held_bytes`, which were asked for, over the bytes of live blocks, where the allocator counts
 /// them; and where it counts containers, their share of the pool, and live blocks' share of them.
@@ -221,5 +220,4 @@ std::vector<result> fragmentation(contender<Allocator> const& subject, request c
   return rows;
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

@@ -14,9 +14,7 @@
 #include "warpheap/heap/heap_set_ref.hpp"
 #include "workloads/graph/job.hpp"
 
-namespace warpheap::tool {
-inline namespace WARPHEAP_BACKEND {
-namespace {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND { namespace {
 
 constexpr u32 edges_a_vertex = 16, batches = 8;
 
@@ -146,6 +144,4 @@ bench::registration const registered_graph_scaling{{
     .floor = [](bench::request const& asked) { return graph_scaling{asked}.rows(); },
 }};
 
-}  // namespace
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool
+}}}  // namespace warpheap::tool::WARPHEAP_BACKEND

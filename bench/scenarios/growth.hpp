@@ -18,8 +18,7 @@
 #include "warpheap/heap/growth_service.hpp"
 #include "warpheap/warpheap.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 /// `Creation` is slab_bitmap, but for tests.
 template <class Creation = creation::slab_bitmap<>>
@@ -298,5 +297,4 @@ class growth_scenario {
   std::vector<result> rows_;
 };
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

@@ -6,8 +6,7 @@
 #include "bench/scenarios/churn.hpp"
 #include "bench/slot_table.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 /// A round is a kernel of `rounds` rounds by every thread, which starts and ends with an empty
 /// heap.
@@ -92,5 +91,4 @@ class churn_across_kernels {
   u64 held_ = 0;  ///< blocks, before the first step
 };
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

@@ -29,8 +29,7 @@
 #include "bench/one_call.hpp"
 #include "warpheap/heap/default_heap.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 inline constexpr creation::halloc_config counts_replacements{.counts_work = true};
 using counting_halloc_allocator = finely_aligned_allocator<creation::halloc<counts_replacements>>;
@@ -262,5 +261,4 @@ inline std::vector<result> no_head_replacement(std::string const& allocator, req
            .skipped = allocator + " replaces no heads; --allocator halloc does"}};
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

@@ -8,8 +8,7 @@
 #include "bench/measure.hpp"
 #include "bench/one_call.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 /// Of the block that is live for a while, and of the slots.
 inline constexpr size_t counted_bytes = 64;
@@ -92,5 +91,4 @@ std::vector<result> init(contender<Allocator> const& subject, request const& ask
   return rows;
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

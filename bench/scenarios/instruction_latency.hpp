@@ -19,8 +19,7 @@
 #include "warpheap/util/bits.hpp"
 #include "warpheap/util/random.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 /// Steps of a chain, and those that a turn of its loop makes.
 inline constexpr u32 chained_steps = 4096, steps_of_turn = 32;
@@ -128,5 +127,4 @@ inline std::vector<result> instruction_latency(request const& asked) {
   return rows;
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

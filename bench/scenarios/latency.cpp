@@ -7,8 +7,7 @@
 #include "bench/registry.hpp"
 #include "tools/warpheap/backend/allocators.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 /// Kernel: one lane allocates `calls` blocks.
 struct allocate_in_turn {
@@ -89,12 +88,9 @@ std::vector<result> latency(contender<Allocator> const& subject, request const& 
   return results;
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND
 
-namespace warpheap::tool {
-inline namespace WARPHEAP_BACKEND {
-namespace {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND { namespace {
 
 bench::registration const registered_latency{{
     .name = "latency",
@@ -104,6 +100,4 @@ bench::registration const registered_latency{{
     .run = with_allocator([](auto const& subject, auto const& asked) { return bench::latency(subject, asked); }),
 }};
 
-}  // namespace
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool
+}}}  // namespace warpheap::tool::WARPHEAP_BACKEND

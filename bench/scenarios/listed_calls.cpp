@@ -11,9 +11,7 @@
 #include "bench/registry.hpp"
 #include "tools/warpheap/backend/allocators.hpp"
 
-namespace warpheap::tool {
-inline namespace WARPHEAP_BACKEND {
-namespace {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND { namespace {
 
 bench::registration const registered_workers{{
     .name = "workers",
@@ -96,6 +94,4 @@ bench::registration const registered_crowd{{
     .run = with_allocator([](auto const& subject, auto const& asked) { return bench::crowd(subject, asked); }),
 }};
 
-}  // namespace
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool
+}}}  // namespace warpheap::tool::WARPHEAP_BACKEND

@@ -11,8 +11,7 @@
 
 #include "fill_level.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 /// Where a run ends, and where each of its parts does.
 struct run_length {
@@ -176,5 +175,4 @@ std::vector<result> long_churn(contender<Allocator> const& subject, request cons
   return long_run<Allocator>{heap, load, length, row}.measure(proceed);
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

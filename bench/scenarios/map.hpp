@@ -13,8 +13,7 @@
 
 #include "bench/slot_table.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 /// Bytes that blocks were asked for, by cell of a heap's memory and by octave of their sizes.
 class cell_sums {
@@ -174,5 +173,4 @@ std::vector<result> heap_map(contender<Allocator> const& subject, request const&
   return rows;
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

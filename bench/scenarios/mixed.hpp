@@ -6,8 +6,7 @@
 
 #include "bench/one_call.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 template <class Allocator>
 std::vector<result> mixed(contender<Allocator> const& subject, request const& asked) {
@@ -37,5 +36,4 @@ inline result mixed_floor(request const& asked) {
   return null_result("mixed", default_for_backend(asked.threads, u64{1} << 20, u64{1} << 13), asked.repeat);
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

@@ -15,9 +15,7 @@
 #include "bench/registry.hpp"
 #include "tools/warpheap/backend/allocators.hpp"
 
-namespace warpheap::tool {
-inline namespace WARPHEAP_BACKEND {
-namespace {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND { namespace {
 
 std::vector<bench::result> run_head_replacement(std::string const& allocator, bench::request const& asked) {
   if (allocator != halloc_allocator::creation_type::name) return bench::no_head_replacement(allocator, asked);
@@ -107,6 +105,4 @@ bench::registration const registered_prefix_sum{{
     .floor = bench::prefix_sum_floor,
 }};
 
-}  // namespace
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool
+}}}  // namespace warpheap::tool::WARPHEAP_BACKEND

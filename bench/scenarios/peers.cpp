@@ -3,9 +3,7 @@
 
 #include "bench/registry.hpp"
 
-namespace warpheap::tool {
-inline namespace WARPHEAP_BACKEND {
-namespace {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND { namespace {
 
 bench::registration const registered_peers{{
     .name = "peers",
@@ -16,6 +14,4 @@ bench::registration const registered_peers{{
     .floor = [](bench::request const& asked) { return bench::peers_scenario<>{asked}.rows(); },
 }};
 
-}  // namespace
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool
+}}}  // namespace warpheap::tool::WARPHEAP_BACKEND

@@ -14,8 +14,7 @@
 #include "warpheap/heap/heap_set.hpp"
 #include "warpheap/warpheap.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 /// `Creation` is slab_bitmap, but for tests.
 template <class Creation = creation::slab_bitmap<>>
@@ -178,5 +177,4 @@ class peers_scenario {
   std::vector<result> rows_;
 };
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

@@ -20,8 +20,7 @@
 #include "bench/one_call.hpp"
 #include "churn.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 /// The blocks that the threads of a kernel touch: thread i the block of call i, or of call i ^ 1.
 struct touched_blocks {
@@ -271,5 +270,4 @@ std::vector<result> placement(contender<Allocator> const& subject, request const
   return placement_rows<Allocator>{subject, asked}.measure();
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

@@ -15,8 +15,7 @@
 #include "bench/one_call.hpp"
 #include "churn.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 template <class Allocator>
 class policy_overhead_at {
@@ -175,5 +174,4 @@ std::vector<result> policy_overhead(contender<Allocator> const& subject, request
   return results;
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

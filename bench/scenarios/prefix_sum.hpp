@@ -11,8 +11,7 @@
 #include "bench/exclusive_scan.hpp"
 #include "bench/one_call.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 /// What the one allocation promises of its pieces.
 struct one_piece {
@@ -135,5 +134,4 @@ std::vector<result> prefix_sum(contender<Allocator> const& subject, request cons
   return rows;
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

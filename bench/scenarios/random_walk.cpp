@@ -3,9 +3,7 @@
 
 #include "bench/registry.hpp"
 
-namespace warpheap::tool {
-inline namespace WARPHEAP_BACKEND {
-namespace {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND { namespace {
 
 bench::registration const registered_random_walk{{
     .name = "random_walk",
@@ -16,6 +14,4 @@ bench::registration const registered_random_walk{{
     .floor = bench::random_walk,
 }};
 
-}  // namespace
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool
+}}}  // namespace warpheap::tool::WARPHEAP_BACKEND

@@ -24,8 +24,7 @@
 #include "bench/walk_theory.hpp"
 #include "warpheap/policy/creation/random_walk.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 inline constexpr size_t walked_page_bytes = 256;
 /// Walks that are never cut short, so that steps are those of the theory.
@@ -302,5 +301,4 @@ inline std::vector<result> random_walk(request const& asked) {
   return rows;
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

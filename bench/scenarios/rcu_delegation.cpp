@@ -3,9 +3,7 @@
 
 #include "bench/registry.hpp"
 
-namespace warpheap::tool {
-inline namespace WARPHEAP_BACKEND {
-namespace {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND { namespace {
 
 bench::registration const registered_rcu_delegation{{
     .name = "rcu_delegation",
@@ -20,6 +18,4 @@ bench::registration const registered_rcu_delegation{{
     .floor = bench::rcu_delegation<>,
 }};
 
-}  // namespace
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool
+}}}  // namespace warpheap::tool::WARPHEAP_BACKEND

@@ -21,8 +21,7 @@
 #include "warpheap/sync/srcu.hpp"
 #include "warpheap/util/random.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 /// An element of the list; links are indices. The node comes first: a callback is given its
 /// address.
@@ -234,5 +233,4 @@ std::vector<result> rcu_delegation(request const& asked) {
   return rows;
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

@@ -9,8 +9,7 @@
 
 #include "bench/one_call.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 template <class Allocator>
 std::vector<result> scaling(contender<Allocator> const& subject, request const& asked) {
@@ -36,5 +35,4 @@ std::vector<result> scaling(contender<Allocator> const& subject, request const& 
   return results;
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

@@ -3,9 +3,7 @@
 
 #include "bench/registry.hpp"
 
-namespace warpheap::tool {
-inline namespace WARPHEAP_BACKEND {
-namespace {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND { namespace {
 
 bench::registration const registered_semaphore{{
     .name = "semaphore",
@@ -20,6 +18,4 @@ bench::registration const registered_semaphore{{
     .floor = bench::semaphore,
 }};
 
-}  // namespace
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool
+}}}  // namespace warpheap::tool::WARPHEAP_BACKEND

@@ -21,8 +21,7 @@
 #include "warpheap/sync/counting_semaphore.hpp"
 #include "warpheap/sync/warp_aggregate.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 /// What the threads share.
 struct unit_supply {
@@ -181,5 +180,4 @@ inline std::vector<result> semaphore(request const& asked) {
                       by_each_thread<by_counting_semaphore>, by_each_thread<by_swapping_leader>>(asked);
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

@@ -13,8 +13,7 @@
 #include "warpheap/adaptor/trace.hpp"
 #include "warpheap/heap/default_heap.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 /// Kernel: thread i asks, works, and frees.
 struct work_with_block {
@@ -154,5 +153,4 @@ std::vector<result> tracing(request const& asked) {
   return tracing_rows(row, times, recorded.failures());
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

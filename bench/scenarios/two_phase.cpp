@@ -4,9 +4,7 @@
 #include "bench/registry.hpp"
 #include "tools/warpheap/backend/allocators.hpp"
 
-namespace warpheap::tool {
-inline namespace WARPHEAP_BACKEND {
-namespace {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND { namespace {
 
 bench::registration const registered_two_phase{{
     .name = "two_phase",
@@ -23,6 +21,4 @@ bench::registration const registered_two_phase{{
     .run = with_variants([](auto const& subject, auto const& asked) { return bench::two_phase(subject, asked); }),
 }};
 
-}  // namespace
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool
+}}}  // namespace warpheap::tool::WARPHEAP_BACKEND

@@ -19,8 +19,7 @@
 
 #include "bench/one_call.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 inline constexpr u32 two_phase_thread_block = 256;
 
@@ -222,5 +221,4 @@ std::vector<result> two_phase(contender<Allocator> const& subject, request const
   return rows;
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

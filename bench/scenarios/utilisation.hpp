@@ -8,8 +8,7 @@
 
 #include "bench/ledger.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 /// A row: `repeat` times a fresh heap to the first nullptr.
 template <class Allocator>
@@ -62,5 +61,4 @@ std::vector<result> utilisation(contender<Allocator> const& subject, request con
   return rows;
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

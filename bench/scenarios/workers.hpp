@@ -17,8 +17,7 @@
 #include "bench/measure.hpp"
 #include "bench/timed_calls.hpp"
 
-namespace warpheap::bench {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 /// One size and number of workers, which call `Calls`: a handle on the heap, or a type with its
 /// calls.
@@ -180,5 +179,4 @@ std::vector<result> workers(contender<Allocator> const& subject, request const& 
   return results;
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::bench
+}}  // namespace warpheap::bench::WARPHEAP_BACKEND

@@ -7,8 +7,7 @@
 #include "scenario.hpp"
 #include "verdict.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace conformance {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace conformance {
 
 /// What `check` says of a broken allocator under the first schedule that shows the fault; empty if
 /// none of `seeds` does.
@@ -27,5 +26,4 @@ std::string first_complaint(u32 seeds, Check check) {
 #endif
 }
 
-}  // namespace conformance
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::conformance

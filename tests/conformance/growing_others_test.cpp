@@ -4,12 +4,12 @@
 #include "warpheap/policy/creation/halloc.hpp"
 #include "warpheap/policy/creation/throughput.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 using growing_halloc = growing_allocator_with<oom::return_null, creation::halloc<>>;
 using growing_throughput = growing_allocator_with<oom::return_null, creation::throughput<>>;
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND
 
 WARPHEAP_CONFORMANCE(growing_halloc, warpheap::growing_halloc, warpheap::conformance::crowd::full, 60);
 WARPHEAP_CONFORMANCE(growing_throughput, warpheap::growing_throughput, warpheap::conformance::crowd::full, 60);

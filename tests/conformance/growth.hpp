@@ -12,8 +12,7 @@
 #include "warpheap/heap/growing_heap.hpp"
 #include "warpheap/heap/growth_service.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace conformance {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace conformance {
 
 template <class Allocator>
 inline constexpr bool has_growing_pool = growing_pool<typename Allocator::reserve_pool_type>;
@@ -157,5 +156,4 @@ class kernel_runner<Allocator, true> {
 };
 #endif
 
-}  // namespace conformance
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::conformance

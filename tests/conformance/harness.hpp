@@ -10,8 +10,7 @@
 #include "scenario.hpp"
 #include "verdict.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace conformance {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace conformance {
 
 /// The entries that were served.
 inline holdings served(holdings list) {
@@ -230,5 +229,4 @@ verdict accounts_for(harness<Allocator>& bench, holdings const& blocks) {
   return found;
 }
 
-}  // namespace conformance
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::conformance

@@ -9,8 +9,7 @@
 #include "warpheap/platform/device_buffer.hpp"
 #include "warpheap/util/random.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace conformance {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace conformance {
 
 /// One request and, once served, where its memory starts; address 0 if it was refused or not asked
 /// yet.
@@ -77,5 +76,4 @@ WARPHEAP_DEVICE inline bool holds_pattern(holding block, u64 tag, stripe part = 
   return intact;
 }
 
-}  // namespace conformance
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::conformance

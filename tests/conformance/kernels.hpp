@@ -6,8 +6,7 @@
 
 #include "holding.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace conformance {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace conformance {
 
 WARPHEAP_DEVICE inline u64 grid_threads() { return static_cast<u64>(simt::grid_dim()) * simt::block_dim(); }
 
@@ -91,5 +90,4 @@ struct count_slots {
   }
 };
 
-}  // namespace conformance
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::conformance

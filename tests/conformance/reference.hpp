@@ -15,8 +15,7 @@
 #include "warpheap/policy/reserve_pool/device_memory.hpp"
 #include "warpheap/util/bits.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace conformance {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace conformance {
 
 enum class fault {
   none,
@@ -239,5 +238,4 @@ template <fault Fault = fault::none>
 using reference = allocator<first_fit<Fault>, distribution::none, oom::return_null, reserve_pool::device_memory,
                             alignment::shrink<16>>;
 
-}  // namespace conformance
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::conformance

@@ -12,8 +12,7 @@
 #include "warpheap/platform/simt.hpp"
 #include "warpheap/util/random.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace conformance {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace conformance {
 
 struct scenario {
   launch_shape shape;
@@ -110,5 +109,4 @@ void for_each_scenario(u32 seeds, crowd on_gpu, Body body) {
 #endif
 }
 
-}  // namespace conformance
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::conformance

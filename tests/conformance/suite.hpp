@@ -20,8 +20,7 @@
 #include "checks/visibility.hpp"
 #include "checks/warp_calls.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace conformance {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace conformance {
 
 using check = verdict (*)(scenario const&);
 
@@ -169,8 +168,7 @@ class suite {
   bool crowded_ = true;
 };
 
-}  // namespace conformance
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::conformance
 
 /// Puts `Allocator`, a name without a comma, through the suite, as tests named `name.Claim`.
 /// Optional arguments: a `crowd`, and the divisor of the number of schedules.

@@ -33,8 +33,7 @@
 #include "workloads/replay/plan.hpp"
 #include "workloads/replay/summary.hpp"
 
-namespace warpheap::fuzz {
-namespace {
+namespace warpheap::fuzz { namespace {
 
 using clock = std::chrono::steady_clock;
 
@@ -199,8 +198,7 @@ int run(std::vector<char*> const& arguments) {
   return 0;
 }
 
-}  // namespace
-}  // namespace warpheap::fuzz
+}}  // namespace warpheap::fuzz
 
 int main(int count, char** arguments) {
   __sanitizer_set_death_callback(warpheap::fuzz::keep_input);

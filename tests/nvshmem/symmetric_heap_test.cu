@@ -8,8 +8,7 @@
 
 #include "pes/launcher.hpp"
 
-namespace warpheap {
-namespace {
+namespace warpheap { namespace {
 
 constexpr size_t pool_bytes = size_t{64} << 20;
 constexpr u32 threads = 1 << 15;
@@ -235,8 +234,7 @@ int checks_without_a_job(char** arguments) {
   return failed;
 }
 
-}  // namespace
-}  // namespace warpheap
+}}  // namespace warpheap
 
 int main(int count, char** arguments) {
   testing::InitGoogleTest(&count, arguments);

@@ -12,8 +12,7 @@
 #include "warpheap/heap/override_growing.hpp"
 #include "warpheap/platform/device_buffer.hpp"
 
-namespace override_test {
-namespace {
+namespace override_test { namespace {
 
 using namespace warpheap;
 
@@ -60,5 +59,4 @@ TEST(GrowingDropIn, GrowsUnderListsOfOtherUnits) {
   EXPECT_EQ(made.heap().trim(), 16 * granule);
 }
 
-}  // namespace
-}  // namespace override_test
+}}  // namespace override_test

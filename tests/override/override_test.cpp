@@ -18,8 +18,7 @@
 #include "warpheap/platform/device_buffer.hpp"
 #include "warpheap/warpheap.hpp"
 
-namespace override_test {
-namespace {
+namespace override_test { namespace {
 
 using namespace warpheap;
 using namespace warpheap::literals;
@@ -271,5 +270,4 @@ TEST(DropIn, OutlivesAResetOfTheDeviceAndFreesNothingThen) {
   EXPECT_EQ(next.heap().statistics().live_blocks, threads);
 }
 
-}  // namespace
-}  // namespace override_test
+}}  // namespace override_test

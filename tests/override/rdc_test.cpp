@@ -12,8 +12,7 @@
 #include "warpheap/platform/device_buffer.hpp"
 #include "warpheap/warpheap.hpp"
 
-namespace override_test {
-namespace {
+namespace override_test { namespace {
 
 using namespace warpheap;
 using namespace warpheap::literals;
@@ -103,5 +102,4 @@ TEST(RelocatableDropIn, KernelsOfEachBoundAllocate) {
   EXPECT_THAT(other.check_invariants(), testing::IsEmpty());
 }
 
-}  // namespace
-}  // namespace override_test
+}}  // namespace override_test

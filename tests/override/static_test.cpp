@@ -15,8 +15,7 @@
 #include "warpheap/heap/override.hpp"
 #include "warpheap/platform/device_buffer.hpp"
 
-namespace override_test {
-namespace {
+namespace override_test { namespace {
 
 using namespace warpheap;
 using testing::Each;
@@ -65,5 +64,4 @@ TEST(StaticHeap, OutlivesAResetOfTheDevice) {
   EXPECT_EQ(cudaDeviceReset(), cudaSuccess);
 }
 
-}  // namespace
-}  // namespace override_test
+}}  // namespace override_test

@@ -10,8 +10,7 @@
 #include "tests/support/schedules.hpp"
 #include "warpheap/platform/device_buffer.hpp"
 
-namespace warpheap {
-namespace {
+namespace warpheap { namespace {
 
 using test::for_each_schedule;
 
@@ -355,5 +354,4 @@ TEST(Atomic, AMaximumReleasesWhatCameBefore) {
   });
 }
 
-}  // namespace
-}  // namespace warpheap
+}}  // namespace warpheap

@@ -12,8 +12,7 @@
 #include "warpheap/platform/backoff.hpp"
 #include "warpheap/platform/device_buffer.hpp"
 
-namespace warpheap {
-namespace {
+namespace warpheap { namespace {
 
 using test::for_each_schedule;
 
@@ -308,5 +307,4 @@ TEST(Stream, MovesWithItsWork) {
   });
 }
 
-}  // namespace
-}  // namespace warpheap
+}}  // namespace warpheap

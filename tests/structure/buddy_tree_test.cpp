@@ -7,8 +7,7 @@
 #include "buddy_tree_fixture.hpp"
 #include "support/schedules.hpp"
 
-namespace warpheap::test {
-namespace {
+namespace warpheap::test { namespace {
 
 TEST(BuddyRecord, KeepsTheOrdersOfBothChildrenApart) {
   using namespace buddy_record;
@@ -324,5 +323,4 @@ TEST(BuddyTree, ARelaxedReleaseIsCaught) {
 
 #endif
 
-}  // namespace
-}  // namespace warpheap::test
+}}  // namespace warpheap::test

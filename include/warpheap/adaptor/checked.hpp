@@ -26,7 +26,7 @@
 #include <utility>
 #include <vector>
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// An error that was found, for the host. The sites' files are in the strings.
 struct error_report : recorded_error {
@@ -267,6 +267,6 @@ class checked {
   device_buffer<state_type> state_{1};
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND
 
 #endif

@@ -20,7 +20,7 @@
 #include "trace/file.hpp"
 #include "trace/resolver.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 struct traced_config {
   /// Records that there is room for, of 24 bytes each. A call has one, and a realloc two.
@@ -135,6 +135,6 @@ class traced {
   device_buffer<u64> words_{trace_log::words_for(Config.most_records)};
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND
 
 #endif

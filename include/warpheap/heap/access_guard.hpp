@@ -21,8 +21,7 @@
 #include "../policy/memory_range.hpp"
 #include "block_source.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace detail {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace detail {
 
 #if !defined(__CUDACC_RTC__)
 
@@ -72,5 +71,4 @@ inline constexpr bool guards_access = false;
 
 #endif
 
-}  // namespace detail
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::detail

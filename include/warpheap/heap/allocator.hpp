@@ -11,7 +11,7 @@
 #include "block_source.hpp"
 #include "warp_copy.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// Device memory allocation for kernels, by value. Any thread may call any function at any time,
 /// converged or not, with no lock held; any thread may free what another allocated. A function that
@@ -237,4 +237,4 @@ class allocator {
   source_type source_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

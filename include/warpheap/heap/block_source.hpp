@@ -8,7 +8,7 @@
 #include "../sync/same_object.hpp"
 #include "policies.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 template <class P>
 concept knows_block_size = requires(P policy, void const* memory) {
@@ -226,4 +226,4 @@ class block_source<Creation, Oom> {
   Oom oom_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

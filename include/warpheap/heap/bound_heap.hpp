@@ -7,7 +7,7 @@
 #include "../policy/creation/toolkit.hpp"
 #include "allocator.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// The heap that serves device code, or none. All bytes zero, as the device's memory is before the
 /// first write, mean unbound: then malloc returns nullptr and free does nothing.
@@ -83,4 +83,4 @@ class bound_heap {
   alignas(16) u8 ref_[sizeof(Allocator)];
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

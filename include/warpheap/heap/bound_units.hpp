@@ -26,8 +26,7 @@
 
 #include "../platform/errors.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace detail {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace detail {
 
 /// Each kind of heap has units and a heap of its own, so a program may have both:
 ///
@@ -189,7 +188,6 @@ class process_claim {
   }
 };
 
-}  // namespace detail
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::detail
 
 #endif

@@ -14,7 +14,7 @@
 
 #include "allocator.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// What kernels take of the heap whose handle() is `handle`.
 template <class Allocator>
@@ -41,7 +41,7 @@ WARPHEAP_DEVICE size_t size_at(Allocator const& heap, void const* memory) {
 }
 
 }  // namespace detail
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND
 
 #if defined(__CUDACC__) && !defined(__CUDA_ARCH__)
 #define WARPHEAP_C_FUNCTION(declaration, ...) extern "C" __device__ declaration;

@@ -55,7 +55,7 @@ enum class inspection : int {
 #include "allocator.hpp"
 #include "layout_stamp.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::detail {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace detail {
 
 /// Passes a snapshot of the heap to `look`.
 template <class Allocator, class Look>
@@ -126,7 +126,7 @@ int give_live(inspected_heap const& heap) noexcept {
   });
 }
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::detail
+}}}  // namespace warpheap::WARPHEAP_BACKEND::detail
 
 #define WARPHEAP_C_INSPECTION(prefix, ...)                                   \
   extern "C" int prefix##_statistics(warpheap::inspected_heap const* heap) { \

@@ -5,11 +5,11 @@
 #include "c_functions.hpp"
 #include "default_heap.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// The heap whose handle() is `handle`.
 WARPHEAP_DEVICE inline heap_ref heap_of(u64 handle) { return ref_of<heap_ref>(handle); }
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND
 
 WARPHEAP_C_FUNCTIONS(warpheap, warpheap::default_allocator)

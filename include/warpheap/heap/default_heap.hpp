@@ -21,7 +21,7 @@
 #include "allocator.hpp"
 #include "heap.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 #if defined(__CUDACC_RTC__)
 namespace reserve_pool {
@@ -136,4 +136,4 @@ using ualloc_heap = basic_heap<ualloc_allocator>;
 using throughput_heap = basic_heap<throughput_allocator>;
 #endif
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

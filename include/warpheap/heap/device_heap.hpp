@@ -13,7 +13,7 @@
 #include "bound_heap.hpp"
 #include "override_allocator.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// The unit's heap: one `static` variable a unit. With -rdc=true all of them are bound to the same
 /// heap, so it does not matter from which unit the linker takes malloc. There the variable is no
@@ -57,4 +57,4 @@ WARPHEAP_DEVICE static u64 available_slots_warp(u32 mask, size_t bytes) requires
   return static_cast<Bound const&>(device_heap).available_slots_warp(mask, bytes);
 }
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

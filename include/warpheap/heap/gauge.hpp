@@ -15,7 +15,7 @@
 #include "../structure/size_class.hpp"
 #include "heap.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 namespace detail {
 
@@ -107,6 +107,6 @@ gauge(basic_heap<Allocator> const&) -> gauge<Allocator>;
 template <class Allocator>
 gauge(basic_heap<Allocator> const&, stream) -> gauge<Allocator>;
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND
 
 #endif

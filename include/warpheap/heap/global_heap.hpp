@@ -14,7 +14,7 @@
 
 #include "override_heap.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// basic_override_heap says what it does; nothing is overridden where only this header is included.
 using global_heap = override_heap;
@@ -38,4 +38,4 @@ WARPHEAP_DEVICE static inline void* aligned_alloc(size_t alignment, size_t bytes
   return device_heap.aligned_alloc(alignment, bytes);
 }
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

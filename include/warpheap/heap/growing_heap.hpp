@@ -19,7 +19,7 @@
 #include "allocator.hpp"
 #include "heap.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 #if defined(__CUDACC_RTC__)
 namespace reserve_pool {
@@ -67,4 +67,4 @@ using polled_heap = basic_heap<polled_allocator>;
 using waiting_heap = basic_heap<waiting_allocator>;
 #endif
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

@@ -12,7 +12,7 @@
 
 #include "heap.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// Heaps whose refused calls ask for memory.
 template <class Heap>
@@ -65,6 +65,6 @@ class growth_service {
   std::thread thread_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND
 
 #endif

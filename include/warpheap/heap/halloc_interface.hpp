@@ -31,7 +31,7 @@
 #include <string>
 #endif
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 using halloc_interface_allocator = finely_aligned_allocator<creation::halloc<halloc_interface_config<>::value>>;
 
@@ -143,7 +143,7 @@ WARPHEAP_DEVICE inline void* hamalloc(size_t bytes) { return detail::halloc_of_t
 /// live block.
 WARPHEAP_DEVICE inline void hafree(void* memory) { detail::halloc_of_this_unit.free(memory); }
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND
 
 using warpheap::ha_init;
 using warpheap::ha_shutdown;

@@ -13,7 +13,7 @@
 
 #include "../policy/creation/halloc.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// All units of a program must have one value.
 template <class Program = void>
@@ -21,4 +21,4 @@ struct halloc_interface_config {
   static constexpr creation::halloc_config value{};
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

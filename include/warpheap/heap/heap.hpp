@@ -22,7 +22,7 @@
 #include "placement.hpp"
 #include "pool_growth.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 template <class Allocator>
 class basic_heap;
@@ -407,6 +407,6 @@ class basic_heap {
   detail::pool_guard guard_;  ///< destroyed before the pool
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND
 
 #endif

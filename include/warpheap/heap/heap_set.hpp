@@ -26,7 +26,7 @@
 #include "default_heap.hpp"
 #include "heap_set_ref.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// Where a member's blocks lie is known by address alone, so its creation policy must know its
 /// pool.
@@ -258,4 +258,4 @@ struct basic_heap_set {
 using heap_set = basic_heap_set<default_allocator>;
 static_assert(sizeof(heap_set::ref_type) == 32);
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

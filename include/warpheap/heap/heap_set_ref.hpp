@@ -6,7 +6,7 @@
 #include "../policy/oom/drain_mailbox.hpp"
 #include "allocator.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// Most heaps of a set.
 inline constexpr u32 most_set_members = 16;
@@ -84,4 +84,4 @@ class heap_set_ref {
   table_type const* table_ = nullptr;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

@@ -18,7 +18,7 @@
 
 #if defined(__CUDACC_RTC__)
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 template <class Allocator>
 struct kernel_growth {
@@ -55,7 +55,7 @@ struct kernel_growth {
   }
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND
 
 #define WARPHEAP_GROWTH_KERNELS(...)                                                                             \
   extern "C" __global__ void warpheap_extend(warpheap::heap_record* record, unsigned long long from,             \

@@ -16,7 +16,7 @@
 
 #if defined(__CUDACC_RTC__)
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// What set-up tells the program. All members are 64 bits, so that any language can read it.
 struct heap_record {
@@ -96,7 +96,7 @@ struct kernel_setup {
   }
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND
 
 #define WARPHEAP_SETUP_KERNELS(...)                                                                                \
   extern "C" __global__ void warpheap_plan(warpheap::heap_record* record, unsigned long long bytes) {              \

@@ -13,7 +13,7 @@
 #include <string>
 #endif
 
-namespace warpheap::inline WARPHEAP_BACKEND::detail {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace detail {
 
 struct layout_stamp {
   static constexpr u64 magic_value = 0x706d'6174'7370'6177, name_bytes = 24;
@@ -49,4 +49,4 @@ struct layout_stamp {
 #endif
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::detail
+}}}  // namespace warpheap::WARPHEAP_BACKEND::detail

@@ -14,7 +14,7 @@
 
 #include "default_heap.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// `type` serves device code that calls malloc, free, new and delete. It must be the same in all
 /// units of a program.
@@ -24,4 +24,4 @@ struct override_allocator {
   using type = default_allocator;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

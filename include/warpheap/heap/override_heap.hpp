@@ -7,7 +7,7 @@
 #include "device_heap.hpp"
 #include "process_heap.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 namespace detail {
 
@@ -31,4 +31,4 @@ using basic_override_heap = process_heap<Allocator, detail::override_kind>;
 /// The heap that device code calls by name, of the allocator that override_allocator names.
 using override_heap = basic_override_heap<override_allocator<>::type>;
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

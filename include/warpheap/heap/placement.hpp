@@ -9,7 +9,7 @@
 #include "allocator.hpp"
 #include "layout_stamp.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::detail {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace detail {
 
 template <class Allocator>
 struct placement {
@@ -58,4 +58,4 @@ struct placement {
   }
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::detail
+}}}  // namespace warpheap::WARPHEAP_BACKEND::detail

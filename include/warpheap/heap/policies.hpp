@@ -14,7 +14,7 @@
 #include "../policy/creation/report.hpp"
 #include "../policy/memory_range.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// What the creation slot takes: a trivially copyable handle whose copies serve one heap. create()
 /// returns nullptr for 0 bytes and for a request that it cannot serve; destroy(nullptr) does
@@ -256,4 +256,4 @@ concept policies_go_together =
     mutually_compatible<Distribution, Alignment> && mutually_compatible<Oom, ReservePool> &&
     mutually_compatible<Oom, Alignment> && mutually_compatible<ReservePool, Alignment>;
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

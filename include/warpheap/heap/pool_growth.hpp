@@ -15,7 +15,7 @@
 #include "../platform/errors.hpp"
 #endif
 
-namespace warpheap::inline WARPHEAP_BACKEND::detail {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace detail {
 
 /// Kernel, one thread: a kernel before it has made blocks of the bytes in [from, to). Calls then
 /// take them for no news, and are not tried again in vain. If a call has claimed some of them, it
@@ -170,4 +170,4 @@ class pool_growth<Creation, ReservePool, Oom> {
 
 #endif
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::detail
+}}}  // namespace warpheap::WARPHEAP_BACKEND::detail

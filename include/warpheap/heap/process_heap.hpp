@@ -13,7 +13,7 @@
 #if !defined(__CUDACC_RTC__)
 #include <memory>
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 struct growth;
 /// The owner of the heap whose kernels hold an `Allocator`. An adaptor specialises it.
@@ -149,6 +149,6 @@ class process_heap {
   std::unique_ptr<owner> heap_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND
 
 #endif

@@ -19,7 +19,7 @@
 #include "gauge.hpp"
 #include "gauge_page.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// Publishes one heap as long as it lives. The heap must outlive it, and not be moved. Its end
 /// waits for a reading in progress.
@@ -113,6 +113,6 @@ class published_gauge {
   std::thread thread_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND
 
 #endif

@@ -8,7 +8,7 @@
 #include "../platform/simt.hpp"
 #include "../util/bits.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// Below this many bytes a lane works alone.
 inline constexpr size_t warp_copy_threshold = 256;
@@ -89,4 +89,4 @@ WARPHEAP_DEVICE void warp_fill_zero(void* to, size_t bytes) {
   detail::run_shared<detail::zero_stripe<typename detail::unit_of<Alignment>::type>>(to, nullptr, bytes);
 }
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

@@ -9,8 +9,7 @@
 
 #include "symmetric_memory.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace reserve_pool {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace reserve_pool {
 
 /// Owns one range of symmetric memory. Movable.
 class nvshmem {
@@ -49,5 +48,4 @@ class nvshmem {
   symmetric_memory memory_;
 };
 
-}  // namespace reserve_pool
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::reserve_pool

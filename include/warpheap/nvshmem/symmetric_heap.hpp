@@ -22,7 +22,7 @@
 #include "../platform/device_buffer.hpp"
 #include "reserve_pool.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// In the memory of this PE's GPU.
 template <class Mailbox>
@@ -208,4 +208,4 @@ struct symmetric_allocator : allocator<creation::slab_bitmap<>, distribution::no
 /// slab_bitmap on each PE.
 using symmetric_heap = basic_symmetric_heap<symmetric_allocator>;
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

@@ -28,7 +28,7 @@
 
 #include "../platform/errors.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// Symmetric memory, as the host sees it. Owns one range on each PE. Movable.
 class symmetric_memory {
@@ -117,4 +117,4 @@ class nvshmem_access {
   int pe_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

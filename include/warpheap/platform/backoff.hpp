@@ -18,7 +18,7 @@
 
 #include "simt.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// One object per wait loop; one call a turn. A nap takes up to one and a half of
 /// `limit_nanoseconds`, which is at most 2^16.
@@ -57,4 +57,4 @@ class backoff {
   u32 limit_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

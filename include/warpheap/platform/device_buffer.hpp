@@ -9,7 +9,7 @@
 
 #include "simt.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// `size()` objects of T in device memory, zeroed or copied from a vector.
 template <class T>
@@ -66,4 +66,4 @@ class device_buffer {
   size_t size_ = 0;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

@@ -17,29 +17,29 @@
 #include "cuda/launch.hpp"
 #include "cuda/memory.hpp"
 #endif
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 namespace backend = cuda_backend;
-}
+}}  // namespace warpheap::WARPHEAP_BACKEND
 #else
 #if defined(WARPHEAP_READER)
 #include "reader/memory.hpp"
 #include "reader/simt.hpp"
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 namespace backend = reader;
-}
+}}  // namespace warpheap::WARPHEAP_BACKEND
 #else
 #include "host/atomic.hpp"
 #include "host/contents.hpp"
 #include "host/launch.hpp"
 #include "host/memory.hpp"
 #include "host/simt.hpp"
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 namespace backend = host;
-}
+}}  // namespace warpheap::WARPHEAP_BACKEND
 #endif
 #endif
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// What one thread can ask and do: its place, votes and shuffles, waiting.
 using simt = backend::simt;
@@ -70,4 +70,4 @@ WARPHEAP_DEVICE inline u64 global_thread_index() {
   return static_cast<u64>(simt::block_index()) * simt::block_dim() + simt::thread_index();
 }
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

@@ -21,7 +21,7 @@
 #include "../platform/simt.hpp"
 #include "../util/bits.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// View of the bitmap words of one container; owns nothing. Block i is bit i % 64 of word i / 64.
 struct bitmap {
@@ -79,4 +79,4 @@ struct bitmap {
   }
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

@@ -38,7 +38,7 @@
 #include "../platform/point.hpp"
 #include "../sync/warp_aggregate.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// The words of a mailbox that are not one of many. Zero at first.
 struct mailbox_state {
@@ -195,4 +195,4 @@ class mailbox {
   shape shape_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

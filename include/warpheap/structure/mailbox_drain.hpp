@@ -25,7 +25,7 @@
 #include "../platform/backoff.hpp"
 #include "mailbox.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// One group of lanes that call all functions together; only threads of the owner's GPU may.
 template <class Mailbox>
@@ -210,4 +210,4 @@ class mailbox_drain {
   u32 active_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

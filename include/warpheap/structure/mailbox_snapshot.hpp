@@ -10,7 +10,7 @@
 
 #include "mailbox.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// Reads a mailbox at rest. Copies the bitmap in pieces.
 template <class Mailbox>
@@ -89,6 +89,6 @@ class mailbox_snapshot {
   std::vector<u64> summary_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND
 
 #endif

@@ -40,7 +40,7 @@
 #include "../platform/backoff.hpp"
 #include "../sync/warp_aggregate.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// View of a queue in `words_for(items)` words, which it does not own; 16 bytes, trivially
 /// copyable.
@@ -197,4 +197,4 @@ class ring_queue {
   u32 items_ = 0;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

@@ -29,7 +29,7 @@
 #include "../platform/simt.hpp"
 #include "../util/bits.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// View of a set in words_for(slabs) words, which it does not own; zeroed words are the empty set.
 class slab_set {
@@ -120,4 +120,4 @@ class slab_set {
   u32 slabs_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

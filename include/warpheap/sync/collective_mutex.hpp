@@ -34,7 +34,7 @@
 #include "../platform/simt.hpp"
 #include "warp_aggregate.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 class collective_mutex {
  public:
@@ -158,4 +158,4 @@ class collective {
   Lock lock_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

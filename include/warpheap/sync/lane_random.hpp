@@ -6,7 +6,7 @@
 #include "../platform/simt.hpp"
 #include "../util/random.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// Bits that differ between lanes that run at one moment, and from moment to moment. Any lane.
 WARPHEAP_DEVICE inline u32 lane_random_bits() {
@@ -18,4 +18,4 @@ WARPHEAP_DEVICE inline random_sequence lane_random_sequence() {
   return random_sequence{simt::clock() + 0x9e37'79b9'7f4a'7c15u * (global_thread_index() + 1)};
 }
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

@@ -5,7 +5,7 @@
 
 #include "../platform/simt.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// The lanes of `mask` whose `object` has the same bytes as the calling lane's. All lanes of `mask`
 /// call. Copies that differ in padding count as different.
@@ -23,4 +23,4 @@ WARPHEAP_DEVICE u32 lanes_with_same(u32 mask, T const& object) {
   return mask;
 }
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

@@ -25,7 +25,7 @@
 
 #include "warp_aggregate.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// What a pass looked for: a size within its class. If there was no room for a size, there was none
 /// for any larger one.
@@ -112,4 +112,4 @@ class shared_pass {
   u64* words_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

@@ -25,7 +25,7 @@
 #include "../platform/backoff.hpp"
 #include "../platform/simt.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 class spin_mutex {
  public:
@@ -76,4 +76,4 @@ class scoped_lock {
   Mutex mutex_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

@@ -10,7 +10,7 @@
 #include "../platform/simt.hpp"
 #include "../util/bits.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// The calling lane's place among the lanes of `mask`. Each lane holds its own; mask, leader and
 /// size are the same for all of them.
@@ -87,4 +87,4 @@ WARPHEAP_DEVICE Bits union_of_groups(u32 active, lane_group const& group, Bits b
   return all;
 }
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

@@ -4,8 +4,7 @@
 
 #include "../harness.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace conformance {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace conformance {
 
 /// Sizes of a sweep: all of them, but in a small scenario the one that its seed picks.
 inline std::vector<u64> sweep(scenario const& with, std::vector<u64> const& sizes) {
@@ -113,5 +112,4 @@ verdict lets_holders_use_usable_size(scenario const& with) {
   return found;
 }
 
-}  // namespace conformance
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::conformance

@@ -5,8 +5,7 @@
 
 #include "blocks.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace conformance {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace conformance {
 
 inline constexpr u64 slots_a_lane = 4;
 
@@ -160,5 +159,4 @@ verdict survives_churn_that_runs_out(scenario const& with) {
   return survives_churn(harness<Allocator>::cramped(with.less_crowded()), 16, with.small ? 24 : 16);
 }
 
-}  // namespace conformance
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::conformance

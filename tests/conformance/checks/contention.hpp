@@ -7,8 +7,7 @@
 #include "recovery.hpp"
 #include "warpheap/platform/backoff.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace conformance {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace conformance {
 
 /// A size of which the full heap has at least two blocks a lane.
 template <class Allocator>
@@ -148,5 +147,4 @@ verdict serves_who_waits_for_another_size(scenario const& with) {
   return found;
 }
 
-}  // namespace conformance
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::conformance

@@ -7,8 +7,7 @@
 
 #include "misuse.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace conformance {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace conformance {
 
 /// What the lanes of free_twice did.
 struct double_free_report {
@@ -191,5 +190,4 @@ verdict frees_what_came_without_order(scenario const& crowd) {
   return found;
 }
 
-}  // namespace conformance
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::conformance

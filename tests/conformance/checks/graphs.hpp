@@ -6,8 +6,7 @@
 #include "blocks.hpp"
 
 #if defined(__CUDACC__)
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace conformance {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace conformance {
 
 /// A graph of reset, allocate, write and verify, replayed on a heap that would otherwise soon be
 /// full.
@@ -65,6 +64,5 @@ verdict refuses_to_be_made_during_capture(scenario const& with) {
   return found;
 }
 
-}  // namespace conformance
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::conformance
 #endif

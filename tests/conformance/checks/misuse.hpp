@@ -5,8 +5,7 @@
 
 #include "recovery.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace conformance {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace conformance {
 
 /// Every thread frees every entry.
 struct free_all_by_all {
@@ -162,5 +161,4 @@ verdict ignores_pointers_outside_the_pool(scenario const& with) {
   return found;
 }
 
-}  // namespace conformance
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::conformance

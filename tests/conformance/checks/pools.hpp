@@ -5,8 +5,7 @@
 
 #include "blocks.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace conformance {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace conformance {
 
 /// A pool filled with blocks of a 64th of it, or the largest there are, reaches from one end to the
 /// other.
@@ -64,5 +63,4 @@ verdict uses_pools_of_any_size(scenario const& with) {
   return found;
 }
 
-}  // namespace conformance
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::conformance

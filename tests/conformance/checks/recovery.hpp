@@ -4,8 +4,7 @@
 
 #include "blocks.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace conformance {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace conformance {
 
 /// A full heap's blocks are apart and whole; freed, the heap is empty and takes as many again.
 template <class Allocator>
@@ -133,5 +132,4 @@ verdict passes_the_checksum_test(scenario const& with) {
   return found;
 }
 
-}  // namespace conformance
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::conformance

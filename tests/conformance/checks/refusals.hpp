@@ -6,8 +6,7 @@
 #include "contention.hpp"
 #include "support/refusals.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace conformance {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace conformance {
 
 /// A heap that is full but for some places for one size, fewer than there are lanes.
 template <class Allocator>
@@ -76,5 +75,4 @@ verdict answers_while_others_churn(scenario const& with) {
   return found;
 }
 
-}  // namespace conformance
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::conformance

@@ -5,8 +5,7 @@
 
 #include "misuse.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace conformance {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace conformance {
 
 template <class Allocator>
 u64 slots_on_device(harness<Allocator>& bench, u64 bytes) {
@@ -164,5 +163,4 @@ verdict is_as_new_after_a_reset(scenario const& with) {
   return found;
 }
 
-}  // namespace conformance
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::conformance

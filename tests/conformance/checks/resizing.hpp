@@ -4,8 +4,7 @@
 
 #include "blocks.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace conformance {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace conformance {
 
 /// Resizes every entry to the bytes in `wanted`; odd lanes of every third warp call from a branch
 /// of their own.
@@ -214,5 +213,4 @@ verdict aligns_as_asked(scenario const& with) {
   return found;
 }
 
-}  // namespace conformance
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::conformance

@@ -5,8 +5,7 @@
 
 #include "blocks.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace conformance {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace conformance {
 
 /// One thread asks for each entry alone: holds it, writes all of it if it is small, or its ends,
 /// and gives it back. `refused` counts the entries that an otherwise empty heap did not serve.
@@ -197,5 +196,4 @@ verdict ignores_a_null_free(scenario const& with) {
   return found;
 }
 
-}  // namespace conformance
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::conformance

@@ -5,8 +5,7 @@
 
 #include "callers.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace conformance {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace conformance {
 
 template <class Allocator>
 verdict serves_two_streams_at_once(scenario const& with) {
@@ -49,5 +48,4 @@ verdict lets_any_kernel_free(scenario const& with) {
   return found;
 }
 
-}  // namespace conformance
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::conformance

@@ -7,8 +7,7 @@
 
 #include "contention.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace conformance {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace conformance {
 
 enum class access { plain, relaxed };
 
@@ -102,5 +101,4 @@ verdict gives_each_block_one_owner_at_a_time(scenario const& with) {
   return found;
 }
 
-}  // namespace conformance
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::conformance

@@ -4,8 +4,7 @@
 
 #include "blocks.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace conformance {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace conformance {
 
 /// All existing lanes of a warp call in one group if `groups` is 1; else lane l calls with the
 /// lanes of the same l % groups.
@@ -63,5 +62,4 @@ verdict shares_the_last_blocks_among_a_warp(scenario const& with) {
   return found;
 }
 
-}  // namespace conformance
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::conformance

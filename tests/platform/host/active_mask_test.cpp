@@ -8,8 +8,7 @@
 #include "tests/support/schedules.hpp"
 #include "warpheap/platform/device_buffer.hpp"
 
-namespace warpheap {
-namespace {
+namespace warpheap { namespace {
 
 host::execution with_masks(host::mask_policy masks, u64 seed = 1) {
   return {.mode = host::execution_mode::deterministic, .masks = masks, .seed = seed};
@@ -182,5 +181,4 @@ TEST(ActiveMask, FindsCodeThatTrustsConvergence) {
   }));
 }
 
-}  // namespace
-}  // namespace warpheap
+}}  // namespace warpheap

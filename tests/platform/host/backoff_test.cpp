@@ -7,8 +7,7 @@
 #include "warpheap/platform/backoff.hpp"
 #include "warpheap/platform/device_buffer.hpp"
 
-namespace warpheap {
-namespace {
+namespace warpheap { namespace {
 
 constexpr u32 turns = 4096;
 
@@ -63,5 +62,4 @@ TEST(Backoff, ForLongNapsDoubleUpToTheLimit) {
   }
 }
 
-}  // namespace
-}  // namespace warpheap
+}}  // namespace warpheap

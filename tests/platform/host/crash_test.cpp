@@ -10,8 +10,7 @@
 
 #include "warpheap/platform/device_buffer.hpp"
 
-namespace warpheap {
-namespace {
+namespace warpheap { namespace {
 
 using testing::AllOf;
 using testing::ExitedWithCode;
@@ -138,5 +137,4 @@ TEST(Crash, AStackForSignalsThatIsThereIsKept) {
   }}.join();
 }
 
-}  // namespace
-}  // namespace warpheap
+}}  // namespace warpheap

@@ -5,8 +5,7 @@
 
 #include "warpheap/platform/device_buffer.hpp"
 
-namespace warpheap {
-namespace {
+namespace warpheap { namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -286,5 +285,4 @@ TEST(Diagnosis, CountsCollectivesThatMeetFromTwoCallSites) {
   EXPECT_EQ(host::last_run().mixed_site_collectives, 0u);
 }
 
-}  // namespace
-}  // namespace warpheap
+}}  // namespace warpheap

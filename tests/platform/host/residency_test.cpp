@@ -9,8 +9,7 @@
 #include "tests/support/schedules.hpp"
 #include "warpheap/platform/device_buffer.hpp"
 
-namespace warpheap {
-namespace {
+namespace warpheap { namespace {
 
 struct count_residents {
   void operator()(u32* now, u32* most) const {
@@ -127,5 +126,4 @@ TEST(Residency, StacksServeManyMoreLanesThanThereAre) {
   });
 }
 
-}  // namespace
-}  // namespace warpheap
+}}  // namespace warpheap

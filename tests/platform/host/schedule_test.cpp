@@ -10,8 +10,7 @@
 #include "warpheap/platform/backoff.hpp"
 #include "warpheap/platform/device_buffer.hpp"
 
-namespace warpheap {
-namespace {
+namespace warpheap { namespace {
 
 using host::execution_mode;
 using host::schedule_policy;
@@ -322,5 +321,4 @@ TEST(Schedule, SettingsEndWithTheirScope) {
   EXPECT_EQ(backend::multiprocessors(), before);
 }
 
-}  // namespace
-}  // namespace warpheap
+}}  // namespace warpheap

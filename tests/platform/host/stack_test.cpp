@@ -8,8 +8,7 @@
 
 #include "warpheap/platform/device_buffer.hpp"
 
-namespace warpheap {
-namespace {
+namespace warpheap { namespace {
 
 using testing::HasSubstr;
 
@@ -64,5 +63,4 @@ TEST(StackDeathTest, AnOverflowIntoAGuardPageFaults) {
   EXPECT_EXIT(launch({1, 32}, store_on_stack{}, 0u, i64{-8}, guarded.data()), testing::KilledBySignal(SIGSEGV), "");
 }
 
-}  // namespace
-}  // namespace warpheap
+}}  // namespace warpheap

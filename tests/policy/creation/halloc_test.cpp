@@ -8,8 +8,7 @@
 #include <set>
 #include <stdexcept>
 
-namespace warpheap::test {
-namespace {
+namespace warpheap::test { namespace {
 
 static_assert(sizeof(small_halloc) == 40);
 
@@ -215,5 +214,4 @@ TEST(Halloc, HasRoomForAllOfALargeGpu) {
   EXPECT_THROW(halloc::required_bytes(16383), std::invalid_argument);
 }
 
-}  // namespace
-}  // namespace warpheap::test
+}}  // namespace warpheap::test

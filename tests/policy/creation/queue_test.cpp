@@ -8,8 +8,7 @@
 #include "policy/creation/queue/pool_fixture.hpp"
 #include "support/refusals.hpp"
 
-namespace warpheap::test {
-namespace {
+namespace warpheap::test { namespace {
 
 template <class Queue>
 class QueueOf : public testing::Test {};
@@ -263,5 +262,4 @@ TEST(Queue, IsAHeapLikeOthers) {
   EXPECT_NE(queue_pages_heap{size_t{1} << 20}.info().find("creation queue_pages"), std::string::npos);
 }
 
-}  // namespace
-}  // namespace warpheap::test
+}}  // namespace warpheap::test

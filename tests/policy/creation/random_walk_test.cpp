@@ -4,8 +4,7 @@
 
 #include "random_walk/pool_fixture.hpp"
 
-namespace warpheap::test {
-namespace {
+namespace warpheap::test { namespace {
 
 using creation::random_walk;
 
@@ -164,5 +163,4 @@ TEST(RandomWalk, LooksAtEachWordOnceHoweverOthersChurn) {
   }
 }
 
-}  // namespace
-}  // namespace warpheap::test
+}}  // namespace warpheap::test

@@ -11,8 +11,7 @@
 #include "warpheap/platform/device_buffer.hpp"
 #include "warpheap/warpheap.hpp"
 
-namespace warpheap::test {
-namespace {
+namespace warpheap::test { namespace {
 
 constexpr creation::ring_buffer_config small_frames{.frame_bytes = 64};
 using frames_of_64 = creation::ring_buffer<small_frames>;
@@ -146,5 +145,4 @@ TEST(RingBuffer, IsAHeapLikeOthers) {
   EXPECT_THROW(ring_buffer_heap{1000}, std::invalid_argument);
 }
 
-}  // namespace
-}  // namespace warpheap::test
+}}  // namespace warpheap::test

@@ -7,8 +7,7 @@
 #include <set>
 #include <stdexcept>
 
-namespace warpheap::test {
-namespace {
+namespace warpheap::test { namespace {
 
 constexpr u64 page_bytes = tbuddy_pool::page_bytes;
 
@@ -307,5 +306,4 @@ TEST(Tbuddy, AFreeThatIgnoresTheOrderByteIsCaught) {
 
 #endif
 
-}  // namespace
-}  // namespace warpheap::test
+}}  // namespace warpheap::test

@@ -5,8 +5,7 @@
 
 #include "ualloc/pool_fixture.hpp"
 
-namespace warpheap::test {
-namespace {
+namespace warpheap::test { namespace {
 
 using creation::throughput;
 
@@ -91,5 +90,4 @@ TEST(Throughput, FreeingAChunkIsCountedAndIgnored) {
   EXPECT_EQ(pool.allocator().snapshot().statistics().live_blocks, 0u);
 }
 
-}  // namespace
-}  // namespace warpheap::test
+}}  // namespace warpheap::test

@@ -6,8 +6,7 @@
 #include "rw_malloc/pool_fixture.hpp"
 #include "scatter/pool_fixture.hpp"
 
-namespace warpheap::test {
-namespace {
+namespace warpheap::test { namespace {
 
 /// How often lanes were served, and how often owns() denied a block.
 struct passing_report {
@@ -116,5 +115,4 @@ TEST(UnorderedHandOver, OfFrames) {
   expect_nothing_lost<creation::ring_buffer<small_frames>>(40, {12 * 64, {2, 8}, 8, {64, 64}});
 }
 
-}  // namespace
-}  // namespace warpheap::test
+}}  // namespace warpheap::test

@@ -9,8 +9,7 @@
 #include "backend/allocators.hpp"
 #include "backend/backend.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 /// The five policies, without their configuration.
 std::vector<std::string> policies_of(std::string const& name) {
@@ -174,5 +173,4 @@ TEST(AllocatorNames, OfCoalescedAllocatorsPayForHeaders) {
   }
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

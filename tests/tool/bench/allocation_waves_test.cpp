@@ -10,8 +10,7 @@
 #include "tests/tool/bench/broken_allocators_fixture.hpp"
 #include "warpheap/warpheap.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using bench::divergence;
 using testing::Contains;
@@ -279,5 +278,4 @@ TEST(AllocationWaves, CatchABrokenAllocator) {
   expect(broken<leaking>(), "blocks lost");
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

@@ -9,8 +9,7 @@
 #include "tests/tool/bench/small_request_fixture.hpp"
 #include "warpheap/warpheap.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -60,5 +59,4 @@ TEST(Bounds, FindsBrokenAllocatorsAndStopsThere) {
   EXPECT_THAT(fault_of(bench::bounds(broken<leaking>(), small_request())), HasSubstr("blocks lost"));
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

@@ -14,8 +14,7 @@
 #include "tests/tool/bench/small_request_fixture.hpp"
 #include "warpheap/warpheap.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using testing::AllOf;
 using testing::ElementsAre;
@@ -252,5 +251,4 @@ TEST(BrokenAllocators, AreCaughtByCrowds) {
   EXPECT_THAT(rows.back().fault, HasSubstr("blocks overlap another"));
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

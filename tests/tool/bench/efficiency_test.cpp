@@ -13,8 +13,7 @@
 #include "tests/tool/bench/small_request_fixture.hpp"
 #include "warpheap/warpheap.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using bench::asked_block;
 using bench::drifting_rings;
@@ -230,5 +229,4 @@ TEST(DriftingRings, AskAgainInTheNextStepForWhatWasRefused) {
   EXPECT_EQ(refused.plan(0), first);
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

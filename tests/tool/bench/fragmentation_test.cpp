@@ -11,8 +11,7 @@
 #include "tests/tool/bench/small_request_fixture.hpp"
 #include "warpheap/warpheap.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using testing::Contains;
 using testing::Key;
@@ -212,5 +211,4 @@ TEST(Fragmentation, FindsWhatIsBroken) {
   expect_fault(bench::fragmentation(broken<leaking>(), asked), "blocks lost");
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

@@ -6,8 +6,7 @@
 #include "tests/tool/bench/small_request_fixture.hpp"
 #include "tests/tool/measured_fixture.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using testing::Contains;
 using testing::ElementsAre;
@@ -61,5 +60,4 @@ TEST(GraphScaling, HasNoTimesOfAGraphThatDoesNotFitAndStopsThere) {
   }
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

@@ -9,8 +9,7 @@
 #include "tests/tool/bench/small_request_fixture.hpp"
 #include "tests/tool/measured_fixture.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using testing::AllOf;
 using testing::Contains;
@@ -211,5 +210,4 @@ TEST(Growth, FindsBrokenHeapsAndStopsThere) {
   }
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

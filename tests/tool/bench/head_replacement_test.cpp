@@ -11,8 +11,7 @@
 #include "tests/tool/bench/broken_allocators_fixture.hpp"
 #include "tests/tool/measured_fixture.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using testing::Contains;
 using testing::HasSubstr;
@@ -156,5 +155,4 @@ TEST(HeadReplacement, CatchesABrokenAllocator) {
   expect_fault(fault_of(sharing{}, counting_halloc_allocator{}), "blocks overlap another");
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

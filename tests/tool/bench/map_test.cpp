@@ -13,8 +13,7 @@
 #include "tests/tool/bench/small_request_fixture.hpp"
 #include "warpheap/warpheap.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using bench::cell_sums;
 using testing::Contains;
@@ -148,5 +147,4 @@ TEST(Map, EndsWhereItIsTold) {
   }
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

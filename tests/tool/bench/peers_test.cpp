@@ -10,8 +10,7 @@
 #include "tests/tool/bench/small_request_fixture.hpp"
 #include "tests/tool/measured_fixture.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using testing::AllOf;
 using testing::Contains;
@@ -127,5 +126,4 @@ TEST(Peers, FindsBrokenHeapsAndStopsThere) {
   EXPECT_EQ(last_peers_row<giving_one>().operation, "drain");
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

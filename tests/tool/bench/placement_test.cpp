@@ -11,8 +11,7 @@
 #include "tests/tool/bench/small_request_fixture.hpp"
 #include "warpheap/warpheap.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using testing::Contains;
 using testing::ElementsAre;
@@ -173,5 +172,4 @@ TEST(BrokenAllocators, AreCaughtByPlacement) {
   expect_fault(bench::placement(broken<leaking>(), small_request()), "blocks lost");
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

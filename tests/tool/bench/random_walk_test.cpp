@@ -10,8 +10,7 @@
 #include "tests/tool/measured_fixture.hpp"
 #include "warpheap/warpheap.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using testing::HasSubstr;
 
@@ -161,5 +160,4 @@ TEST(WalkScenarios, UtilisationSkipsWhatIsNeverServed) {
   EXPECT_THAT(rows[2].skipped, HasSubstr("at most 8192"));
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

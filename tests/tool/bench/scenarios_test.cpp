@@ -24,8 +24,7 @@
 #include "tests/tool/bench/small_request_fixture.hpp"
 #include "warpheap/warpheap.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using testing::AllOf;
 using testing::Ge;
@@ -636,5 +635,4 @@ TEST(BrokenAllocators, AreCaughtWhenTheyLoseBlocks) {
   expect_fault(bench::policy_overhead(broken<leaking>(), small_request()), "blocks lost");
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

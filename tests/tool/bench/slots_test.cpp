@@ -13,8 +13,7 @@
 #include "tests/tool/bench/small_request_fixture.hpp"
 #include "warpheap/warpheap.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using bench::load_kind;
 using bench::log_uniform_draw;
@@ -405,5 +404,4 @@ TEST(BrokenAllocators, AreCaughtAtTheEndOfTimedSteps) {
   EXPECT_EQ(fault_after_timed_steps<creation::slab_bitmap<>>(), "");
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

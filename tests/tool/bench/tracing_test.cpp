@@ -7,8 +7,7 @@
 #include "tests/tool/bench/small_request_fixture.hpp"
 #include "tests/tool/measured_fixture.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using testing::HasSubstr;
 using testing::SizeIs;
@@ -42,5 +41,4 @@ TEST(Tracing, FindsARecorderThatLosesCalls) {
   EXPECT_THAT(rows.front().fault, HasSubstr("the trace has "));
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

@@ -11,8 +11,7 @@
 
 #include "warpheap/util/random.hpp"
 
-namespace warpheap::test {
-namespace {
+namespace warpheap::test { namespace {
 
 namespace theory = walk_theory;
 
@@ -176,5 +175,4 @@ TEST(WalkTheory, AgreesWithWhatCanBeCountedByHand) {
   EXPECT_NEAR(theory::page_thread_steps({1e6, 5000, 5000}), 200 * theory::harmonic(5000), 1e-6);
 }
 
-}  // namespace
-}  // namespace warpheap::test
+}}  // namespace warpheap::test

@@ -8,8 +8,7 @@
 
 #include "tests/tool/program_fixture.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -172,5 +171,4 @@ TEST_F(ProgramParser, TheManualPageIsOne) {
     EXPECT_THAT(made.out, HasSubstr(section));
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

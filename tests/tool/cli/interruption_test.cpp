@@ -12,8 +12,7 @@
 #include "backend/backend.hpp"
 #include "tests/tool/program_fixture.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using nlohmann::json;
 using testing::EndsWith;
@@ -208,5 +207,4 @@ TEST(Scenarios, EndEarlyWithTheRowsThatAreFinished) {
   }
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

@@ -5,8 +5,7 @@
 
 #include <gmock/gmock.h>
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 TEST(Numbers, SizesTakeBinaryAndDecimalUnits) {
   EXPECT_EQ(parse_bytes("x", "1000"), 1000u);
@@ -72,5 +71,4 @@ TEST(Numbers, RatesHaveThreeDigits) {
   EXPECT_EQ(format_rate(69.04e9), "69.0 G");
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

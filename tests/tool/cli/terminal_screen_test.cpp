@@ -4,8 +4,7 @@
 
 #include "cli/terminal_screen.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 TEST(TerminalScreen, ReplacesEachLineAndWipesTheRest) {
   EXPECT_EQ(screen_text("one\n\ntwo\n", 80, 24), "\x1b[Hone\x1b[K\n\x1b[K\ntwo\x1b[K\n\x1b[J");
@@ -19,5 +18,4 @@ TEST(TerminalScreen, ShowsWhatThereIsRoomFor) {
   EXPECT_EQ(screen_text("abc\n", 80, 1), "\x1b[H\x1b[J");
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

@@ -14,8 +14,7 @@
 #include "cli/usage_error.hpp"
 #include "tests/tool/program_fixture.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using testing::HasSubstr;
 
@@ -222,5 +221,4 @@ TEST_F(BenchRefusals, AreNoneWhereNothingIsTyped) {
   EXPECT_EQ(made.status, 0) << made.err;
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

@@ -4,8 +4,7 @@
 
 #include <gmock/gmock.h>
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -54,5 +53,4 @@ TEST(Comparison, NotesTheFirstFault) {
   EXPECT_THAT(all.results, SizeIs(4));
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

@@ -7,8 +7,7 @@
 
 #include "tool/program_fixture.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using testing::HasSubstr;
 
@@ -65,5 +64,4 @@ TEST_F(ProgramExplore, RefusesWhatItCannotDo) {
   expect_refusal("explore --schedules 1 --allocator toolkit", "nothing can be looked at in toolkit");
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

@@ -3,8 +3,7 @@
 // started.
 #include "tests/tool/program_fixture.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 class GraphProcesses : public program_test {
  protected:
@@ -45,5 +44,4 @@ TEST_F(GraphProcesses, AreThatProgramWithTheSameArguments) {
   EXPECT_EQ(made.err, "");
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

@@ -5,8 +5,7 @@
 #include "tests/tool/program_fixture.hpp"
 #include "warpheap/platform/types.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -103,5 +102,4 @@ TEST_F(ProgramGraph, SearchesFromAVertexWithoutNeighbours) {
   EXPECT_EQ(search_from("first")["depth"], 2);
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

@@ -5,8 +5,7 @@
 
 #include "commands/heap_list.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -90,5 +89,4 @@ TEST(ShortBytes, HasThreeDigitsAndAUnit) {
   EXPECT_EQ(short_bytes(~u64{0}), "16.0 EiB");
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

@@ -5,8 +5,7 @@
 
 #include "tests/tool/program_fixture.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -115,5 +114,4 @@ TEST_F(ProgramJoin, ThatDoesNotFitIsRefusedOrAFailedCheck) {
   EXPECT_EQ(std::count(made.err.begin(), made.err.end(), '\n'), 1);
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

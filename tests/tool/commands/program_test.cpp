@@ -7,8 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -519,5 +518,4 @@ TEST_F(Program, HelpAndVersionAreNoErrors) {
   EXPECT_THAT(run("--version").out, HasSubstr("warpheap 0."));
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

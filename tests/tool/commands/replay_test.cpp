@@ -9,8 +9,7 @@
 #include "tests/tool/program_fixture.hpp"
 #include "tests/tool/workloads/replay/traces_fixture.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using nlohmann::json;
 using testing::AllOf;
@@ -171,5 +170,4 @@ TEST_F(TracedJobs, AreOneJobOnTheDefaultAllocator) {
   expect_refusal("graph --scale 3 --trace /nowhere/at.all", "--trace: cannot write /nowhere/at.all");
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

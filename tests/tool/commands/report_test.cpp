@@ -3,8 +3,7 @@
 // What is on the page is tested beside the script, in tests/report/.
 #include "tests/tool/program_fixture.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using testing::HasSubstr;
 using Report = program_test;
@@ -51,5 +50,4 @@ TEST_F(Report, TakesTheScriptOfItsInstallation) {
   EXPECT_EQ(made.out, "installed ['--output', 'd', '--before', 'c', '--', 'a', 'b']\n");
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

@@ -7,8 +7,7 @@
 
 #include "tool/program_fixture.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -109,5 +108,4 @@ TEST_F(ProgramStress, RefusesWhatItCannotDo) {
   expect_refusal("stress --backend host --pool 1000", "--pool: '1000' is less than 1 MiB");
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

@@ -16,8 +16,7 @@
 
 #include "tests/tool/program_fixture.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using nlohmann::json;
 using testing::AllOf;
@@ -285,5 +284,4 @@ TEST_F(Suite, RefusesWhatItHasNoUseFor) {
   expect_refusal("bench latency --fresh", "--fresh: is of --suite");
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

@@ -16,8 +16,7 @@
 #include "tool/program_fixture.hpp"
 #include "warpheap/heap/gauge_page.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -271,5 +270,4 @@ TEST_F(ProgramTop, PrintsOnceOnATerminalWhenAskedTo) {
   EXPECT_THAT(top.shown(), Not(HasSubstr("\x1b")));
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

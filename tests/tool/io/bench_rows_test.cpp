@@ -9,8 +9,7 @@
 #include "tests/tool/program_fixture.hpp"
 #include "warpheap/platform/types.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -115,5 +114,4 @@ TEST_F(ProgramTables, RatesCountCallsThatWereServed) {
   EXPECT_GE(failing, 6u) << "128 of 700 blocks fit, at most";
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

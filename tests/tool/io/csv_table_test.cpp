@@ -5,8 +5,7 @@
 
 #include <gmock/gmock.h>
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -98,5 +97,4 @@ TEST(CsvTable, NamesAFileThatIsNotThere) {
   }
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

@@ -5,8 +5,7 @@
 
 #include <gmock/gmock.h>
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using testing::StartsWith;
 
@@ -61,5 +60,4 @@ TEST(Dimacs, NamesFileLineAndFault) {
     EXPECT_THAT(dimacs_fault(text), StartsWith(said));
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

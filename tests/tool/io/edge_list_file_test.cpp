@@ -5,8 +5,7 @@
 
 #include <gmock/gmock.h>
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using testing::ElementsAre;
 using testing::Pair;
@@ -77,5 +76,4 @@ TEST(EdgeListFile, NamesFileLineAndFault) {
     EXPECT_THAT(edge_list_fault(text), StartsWith(said));
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

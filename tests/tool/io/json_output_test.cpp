@@ -5,8 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using nlohmann::ordered_json;
 
@@ -47,5 +46,4 @@ TEST(JsonOutput, IsAsciiWhereAsked) {
   EXPECT_NE(text.find("\\ufffd \\u00b5\\n"), text.npos) << text;
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

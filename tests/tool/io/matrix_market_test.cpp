@@ -5,8 +5,7 @@
 
 #include <gmock/gmock.h>
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using testing::StartsWith;
 
@@ -154,5 +153,4 @@ TEST(MatrixMarket, NamesTheFirstFaultOfALongFile) {
   EXPECT_THAT(matrix_fault(two), StartsWith(at(there + 1) + "'x' is not a column"));
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

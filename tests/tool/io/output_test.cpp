@@ -7,8 +7,7 @@
 
 #include "tests/tool/program_fixture.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -190,5 +189,4 @@ TEST_F(Output, ByAnotherNameIsStillStandardOutput) {
   EXPECT_EQ(json::parse(contents(folder / "got2"))["schema"], 1);
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

@@ -7,8 +7,7 @@
 
 #include "tests/tool/program_fixture.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -214,5 +213,4 @@ TEST_F(ProgramFiles, TablesMayBeQuoted) {
                  "bad.csv:2: a quote opens a value and none closes it");
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

@@ -13,8 +13,7 @@
 #include <cstdio>
 #include <fstream>
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using namespace std::string_literals;
 using testing::HasSubstr;
@@ -152,5 +151,4 @@ TEST(Excerpt, IsShort) {
   EXPECT_EQ(excerpt(std::string(39, 'x') + "é"), std::string(39, 'x') + "?...") << "cut within a character";
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

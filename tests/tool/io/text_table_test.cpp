@@ -8,8 +8,7 @@
 
 #include "cli/wrapped_text.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 TEST(TextTable, SaysOnceWhatAllRowsShare) {
   text_table table{{"who", ">bytes", ">threads", ">us"}, 3};
@@ -84,5 +83,4 @@ TEST(WrappedText, BreaksAtSpacesAlone) {
   EXPECT_EQ(wrapped(""), "");
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

@@ -9,8 +9,7 @@
 #include <array>
 #include <chrono>
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 /// A pipe whose end at `to` each process of a job holds open: the end at `from` tells when all of
 /// them have ended.
@@ -89,5 +88,4 @@ TEST(ChildProcesses, OtherChildrenOfTheProgramAreNoneOfTheJob) {
   EXPECT_EQ(run_processes(2, [](int) { usleep(20'000), _exit(0); }), 0);
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

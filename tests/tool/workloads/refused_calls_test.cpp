@@ -19,8 +19,7 @@
 #include "workloads/join/reference.hpp"
 #include "workloads/pic/backend/simulation.hpp"
 
-namespace warpheap::tool {
-namespace refused_calls_test {
+namespace warpheap::tool { namespace refused_calls_test {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -273,5 +272,4 @@ TEST(RefusedCalls, EndAPlasmaThatCannotBeginAndLoseNoFrame) {
   EXPECT_EQ(policy::live, 0);
 }
 
-}  // namespace refused_calls_test
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool::refused_calls_test

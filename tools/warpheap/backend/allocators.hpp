@@ -14,8 +14,7 @@
 #include "cli/usage_error.hpp"
 #include "warpheap/warpheap.hpp"
 
-namespace warpheap::tool {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
 
 /// Text as a template argument.
 template <size_t Size>
@@ -197,5 +196,4 @@ auto with_variants(Measure measure) {
   };
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool::WARPHEAP_BACKEND

@@ -15,8 +15,7 @@
 
 namespace warpheap::tool {
 
-inline namespace WARPHEAP_BACKEND {
-namespace {
+inline namespace WARPHEAP_BACKEND { namespace {
 
 bench::scenario const& find_scenario(std::string const& name) {
   auto const& known = bench::registered_scenarios();
@@ -132,8 +131,7 @@ class cpu_backend final : public common_backend {
 
 #endif
 
-}  // namespace
-}  // namespace WARPHEAP_BACKEND
+}}  // namespace WARPHEAP_BACKEND
 
 #if defined(__CUDACC__)
 std::unique_ptr<backend> make_cuda_backend() {

@@ -7,8 +7,7 @@
 #include "backend.hpp"
 #include "warpheap/platform/simt.hpp"
 
-namespace warpheap::tool {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
 
 inline std::vector<device> gpus() {
   int count = 0;
@@ -47,5 +46,4 @@ inline std::string cuda_runtime_version() {
   return version_text(version);
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool::WARPHEAP_BACKEND

@@ -8,8 +8,7 @@
 
 #include "warpheap/heap/published_gauge.hpp"
 
-namespace warpheap::tool {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
 
 /// Shows `heap` as long as the result lives. Nothing is shown of an allocator without gauges, or
 /// where no page can be made: the work goes on without.
@@ -25,5 +24,4 @@ std::shared_ptr<void> show_heap([[maybe_unused]] basic_heap<Allocator> const& he
   return nullptr;
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool::WARPHEAP_BACKEND

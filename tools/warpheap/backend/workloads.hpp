@@ -5,8 +5,7 @@
 
 #include "allocators.hpp"
 
-namespace warpheap::tool {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
 
 std::vector<verification> run_verify(std::string const& allocator, bench::request const& asked);
 stress_row run_stress(std::string const& allocator, stress_request const& asked);
@@ -24,5 +23,4 @@ std::unique_ptr<dynamic_graph> make_set_graph(std::string const& allocator, u64 
                                               std::vector<int> const& devices);
 std::unique_ptr<dynamic_graph> make_traced_dynamic_graph(u64 pool_bytes, u32 vertices);
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool::WARPHEAP_BACKEND

@@ -8,8 +8,7 @@
 
 #include "symmetric_buffer.hpp"
 
-namespace warpheap::tool {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
 
 /// The list of each PE, in the order of their numbers. All PEs; lists may differ in length. They
 /// pass through at most 64 MiB on each PE, a piece at a time.
@@ -52,5 +51,4 @@ inline std::vector<std::string> texts_of_pes(std::string const& mine) {
   return all;
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool::WARPHEAP_BACKEND

@@ -12,8 +12,7 @@
 #include "launcher.hpp"
 #include "pes_graph.hpp"
 
-namespace warpheap::tool {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
 
 using job_allocators = entry_list<entry<symmetric_allocator, "slabs of one size class in symmetric memory">>;
 
@@ -79,5 +78,4 @@ class job_backend final : public backend {
   u64 memory_bytes_;
 };
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool::WARPHEAP_BACKEND

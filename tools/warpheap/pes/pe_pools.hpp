@@ -7,8 +7,7 @@
 #include "warpheap/nvshmem/symmetric_heap.hpp"
 #include "workloads/graph/backend/pe_cluster.hpp"
 
-namespace warpheap::tool::graph {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool::graph { inline namespace WARPHEAP_BACKEND {
 
 /// Owns the table of pools. All PEs make one.
 class pe_pools {
@@ -53,5 +52,4 @@ inline std::vector<member_boxes> boxes_of_pes(member_boxes const& own, u32 pes) 
   return all;
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool::graph
+}}  // namespace warpheap::tool::graph::WARPHEAP_BACKEND

@@ -9,8 +9,7 @@
 #include "warpheap/nvshmem/symmetric_memory.hpp"
 #include "workloads/graph/backend/member_team.hpp"
 
-namespace warpheap::tool::graph {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool::graph { inline namespace WARPHEAP_BACKEND {
 
 class pe_steps {
  public:
@@ -36,5 +35,4 @@ class pe_steps {
   std::array<double, phases> seconds_{};
 };
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool::graph
+}}  // namespace warpheap::tool::graph::WARPHEAP_BACKEND

@@ -18,8 +18,7 @@
 #include "workloads/graph/backend/member_accounts.hpp"
 #include "workloads/graph/slices.hpp"
 
-namespace warpheap::tool::graph {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool::graph { inline namespace WARPHEAP_BACKEND {
 
 /// The name of this machine.
 inline std::string host_name() {
@@ -184,5 +183,4 @@ class pes_graph final : public dynamic_graph {
   double seconds_ = 0;
 };
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool::graph
+}}  // namespace warpheap::tool::graph::WARPHEAP_BACKEND

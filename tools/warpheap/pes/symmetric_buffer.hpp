@@ -7,8 +7,7 @@
 
 #include "warpheap/nvshmem/symmetric_memory.hpp"
 
-namespace warpheap::tool {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
 
 /// `size()` objects of T on each PE, zeroed. All PEs make, replace and destroy one together, with
 /// the same size.
@@ -43,5 +42,4 @@ T* at_pe(T* own, u32 pe) {
   return own ? static_cast<T*>(nvshmem_ptr(own, static_cast<int>(pe))) : nullptr;
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool::WARPHEAP_BACKEND

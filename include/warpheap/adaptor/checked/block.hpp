@@ -21,8 +21,7 @@
 #include "../../util/random.hpp"
 #include "report.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace checked_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace checked_parts {
 
 inline constexpr u8 redzone_byte = 0xfb, poison_byte = 0xfd;
 inline constexpr u64 header_bytes = 64;
@@ -200,5 +199,4 @@ class guarded_block {
   u32 behind_;
 };
 
-}  // namespace checked_parts
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::checked_parts

@@ -18,8 +18,7 @@
 #include "../../policy/memory_range.hpp"
 #include "../../util/bits.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace checked_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace checked_parts {
 
 /// The bits of one piece of memory, which starts at a multiple of 16.
 struct mapped_range {
@@ -120,5 +119,4 @@ struct block_map {
   }
 };
 
-}  // namespace checked_parts
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::checked_parts

@@ -7,7 +7,7 @@
 #include "../../policy/alignment/shrink.hpp"
 #include "examiner.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 namespace checked_parts {
 
 /// What a checked heap promises: what the heap below does, as far as its blocks keep it.
@@ -215,4 +215,4 @@ class checked_ref {
   state_type* state_ = nullptr;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

@@ -5,8 +5,7 @@
 #include "../../platform/simt.hpp"
 #include "report.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace checked_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace checked_parts {
 
 /// View of the table; a member of the heap's state in device memory, shared by all threads.
 class error_table {
@@ -34,5 +33,4 @@ class error_table {
   u32 room_ = 0;
 };
 
-}  // namespace checked_parts
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::checked_parts

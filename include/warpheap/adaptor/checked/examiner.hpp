@@ -8,8 +8,7 @@
 #include "error_table.hpp"
 #include "quarantine.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace checked_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace checked_parts {
 
 /// The state of a checked heap in device memory.
 template <u32 Ranges>
@@ -110,5 +109,4 @@ class examiner {
   state_type* state_;
 };
 
-}  // namespace checked_parts
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::checked_parts

@@ -21,8 +21,7 @@
 #include "../../platform/backoff.hpp"
 #include "../../platform/simt.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace checked_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace checked_parts {
 
 /// View of the ring; a member of the heap's state in device memory, shared by all threads.
 class quarantine {
@@ -133,5 +132,4 @@ class quarantine {
   u32 count_ = 0;
 };
 
-}  // namespace checked_parts
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::checked_parts

@@ -6,7 +6,7 @@
 #include "config.hpp"
 #include "site.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// A call of a kernel's thread: where in the source, and by which thread.
 struct recorded_call {
@@ -120,4 +120,4 @@ WARPHEAP_HOST_DEVICE inline void describe(text_line& line, recorded_error const&
 }
 
 }  // namespace checked_parts
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

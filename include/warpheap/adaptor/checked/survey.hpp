@@ -14,8 +14,7 @@
 
 #include "../../platform/device_buffer.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace checked_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace checked_parts {
 
 /// A live block, as a kernel lists it.
 struct live_block {
@@ -142,7 +141,6 @@ std::vector<live_block> list_live(Ref const& heap, u64 words) {
   return live;
 }
 
-}  // namespace checked_parts
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::checked_parts
 
 #endif

@@ -13,7 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// Room for 4 million calls, which take 96 MiB.
 inline constexpr traced_config override_traced_config{.most_records = u64{1} << 22};
@@ -42,6 +42,6 @@ struct owner_of<traced_ref<Allocator>> {
   using type = override_traced_heap<Allocator>;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND
 
 #endif

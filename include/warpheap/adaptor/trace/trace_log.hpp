@@ -23,7 +23,7 @@
 #include "../../sync/warp_aggregate.hpp"
 #include "words.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// View of the records, by value.
 class trace_log {
@@ -61,4 +61,4 @@ class trace_log {
   u64 room_ = 0;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

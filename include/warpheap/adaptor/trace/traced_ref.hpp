@@ -5,7 +5,7 @@
 #include "../../heap/allocator.hpp"
 #include "trace_log.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// A traced heap as kernels take it, by value: 16 bytes over the heap below, whose members and
 /// promises it has. `Log` is trace_log but in tests.
@@ -105,4 +105,4 @@ class traced_ref {
   Log log_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

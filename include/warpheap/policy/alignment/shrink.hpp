@@ -8,8 +8,7 @@
 #include "../../util/bits.hpp"
 #include "../memory_range.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace alignment {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace alignment {
 
 /// Sizes padded to multiples of `Alignment` bytes, a power of two.
 template <size_t Alignment = 16>
@@ -46,5 +45,4 @@ struct shrink {
   }
 };
 
-}  // namespace alignment
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::alignment

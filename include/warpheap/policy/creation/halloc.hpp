@@ -24,8 +24,7 @@
 #include "report.hpp"
 #include "slot_survey.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace creation {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace creation {
 
 /// A handle on a heap: 40 bytes, trivially copyable; all copies serve the same heap.
 template <halloc_config Config = halloc_config{}, class Faults = halloc_parts::no_faults>
@@ -296,5 +295,4 @@ class halloc {
   table_type table_;
 };
 
-}  // namespace creation
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::creation

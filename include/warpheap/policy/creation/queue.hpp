@@ -22,8 +22,7 @@
 #include "shared/pool_units.hpp"
 #include "slot_survey.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace creation {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace creation {
 
 /// A handle on a heap of chunks: 16 bytes, trivially copyable; all copies serve the same heap.
 template <queue_config Config = queue_config{}>
@@ -242,5 +241,4 @@ class queue {
   table_type table_;
 };
 
-}  // namespace creation
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::creation

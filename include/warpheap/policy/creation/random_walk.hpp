@@ -24,8 +24,7 @@
 #include "shared/step_count.hpp"
 #include "slot_survey.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace creation {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace creation {
 
 /// A handle on a heap of pages: 16 bytes, trivially copyable; all copies serve the same heap.
 /// `Faults` has the operations that change words; tests replace it.
@@ -185,5 +184,4 @@ class random_walk {
   table_type table_;
 };
 
-}  // namespace creation
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::creation

@@ -16,8 +16,7 @@
 #include "../config_text.hpp"
 #include "report.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace creation {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace creation {
 
 struct refuse_some_config {
   u64 seed = 1;
@@ -132,5 +131,4 @@ class refuse_some : public Creation {
   counts* counts_ = nullptr;
 };
 
-}  // namespace creation
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::creation

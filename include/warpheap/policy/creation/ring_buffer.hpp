@@ -21,8 +21,7 @@
 #include "shared/pool_units.hpp"
 #include "slot_survey.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace creation {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace creation {
 
 /// A handle on a heap of frames: 16 bytes, trivially copyable; all copies serve the same heap.
 template <ring_buffer_config Config = ring_buffer_config{}>
@@ -153,5 +152,4 @@ class ring_buffer {
   table_type table_;
 };
 
-}  // namespace creation
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::creation

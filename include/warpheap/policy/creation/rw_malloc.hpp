@@ -25,8 +25,7 @@
 #include "shared/step_count.hpp"
 #include "slot_survey.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace creation {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace creation {
 
 /// A handle on a heap of units: 16 bytes, trivially copyable; all copies serve the same heap.
 /// `Faults` has the operations of a lane; tests replace it.
@@ -253,5 +252,4 @@ class rw_malloc {
   table_type table_;
 };
 
-}  // namespace creation
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::creation

@@ -24,8 +24,7 @@
 #include "scatter/snapshot.hpp"
 #include "slot_survey.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace creation {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace creation {
 
 /// A handle on a heap: 16 bytes, trivially copyable; all copies serve the same heap.
 template <scatter_config Config = scatter_config{}>
@@ -360,5 +359,4 @@ class scatter {
   table_type table_;
 };
 
-}  // namespace creation
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::creation

@@ -26,7 +26,7 @@
 #include "../../platform/device_buffer.hpp"
 #endif
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// Part `part` of `parts` equal ones.
 struct slot_share {
@@ -223,4 +223,4 @@ u64 count_slots_by_grid(Creation const& heap, size_t bytes) {
 
 #endif
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

@@ -27,8 +27,7 @@
 #include "tbuddy/snapshot.hpp"
 #include "tbuddy/supply.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace creation {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace creation {
 
 /// A handle on a heap: 16 bytes, trivially copyable; all copies serve the same heap.
 template <tbuddy_config Config = tbuddy_config{}>
@@ -329,5 +328,4 @@ class tbuddy {
   table_type table_;
 };
 
-}  // namespace creation
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::creation

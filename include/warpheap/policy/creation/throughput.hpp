@@ -23,8 +23,7 @@
 #include "throughput/snapshot.hpp"
 #include "throughput/supply.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace creation {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace creation {
 
 /// A handle on a heap: 40 bytes, trivially copyable; all copies serve the same heap.
 template <ualloc_config Config = ualloc_config{}>
@@ -305,5 +304,4 @@ class throughput {
   table_type table_;
 };
 
-}  // namespace creation
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::creation

@@ -19,8 +19,7 @@
 #include <mutex>
 #endif
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace creation {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace creation {
 
 /// Device-side malloc and free of the toolkit, whose misuse is undefined.
 class toolkit {
@@ -104,5 +103,4 @@ class toolkit {
   size_t pool_bytes_ = 0;
 };
 
-}  // namespace creation
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::creation

@@ -22,8 +22,7 @@
 #include "ualloc/chunk_set.hpp"
 #include "ualloc/snapshot.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace creation {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace creation {
 
 /// A handle on a heap: 24 bytes, trivially copyable; all copies serve the same heap. Tests replace
 /// `Layout` and `Faults` with faulty ones.
@@ -161,5 +160,4 @@ class ualloc {
   table_type table_;
 };
 
-}  // namespace creation
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::creation

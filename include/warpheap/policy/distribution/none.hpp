@@ -5,8 +5,7 @@
 
 #include "../../platform/simt.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace distribution {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace distribution {
 
 /// Each lane asks the creation policy for exactly what it was asked for.
 struct none {
@@ -24,5 +23,4 @@ struct none {
   WARPHEAP_DEVICE static void* release(void* memory) { return memory; }
 };
 
-}  // namespace distribution
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::distribution

@@ -17,8 +17,7 @@
 #include "warp_coalesce/listing.hpp"
 #include "warp_coalesce/part.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace distribution {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace distribution {
 
 /// Settings of warp_coalesce.
 struct warp_coalesce_config {
@@ -209,5 +208,4 @@ class basic_warp_coalesce {
 /// With pages of 4 KiB.
 using warp_coalesce = basic_warp_coalesce<>;
 
-}  // namespace distribution
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::distribution

@@ -11,8 +11,7 @@
 #include "../../structure/mailbox_drain.hpp"
 #include "../memory_range.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace oom {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace oom {
 
 /// Copies serve one heap. `Unit` is what all blocks are aligned to, in bytes.
 template <u32 Unit = 16>
@@ -84,5 +83,4 @@ class drain_mailbox {
   mailbox_type* box_ = nullptr;
 };
 
-}  // namespace oom
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::oom

@@ -14,8 +14,7 @@
 #include "../config_text.hpp"
 #include "../growth_state.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace oom {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace oom {
 
 /// Settings of grow_on_demand.
 struct grow_on_demand_config {
@@ -160,5 +159,4 @@ class grow_on_demand {
   growth_state* state_ = nullptr;
 };
 
-}  // namespace oom
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::oom

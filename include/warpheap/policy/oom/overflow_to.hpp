@@ -14,8 +14,7 @@
 #include "../config_text.hpp"
 #include "../memory_range.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace oom {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace oom {
 
 /// Settings of overflow_to.
 struct overflow_config {
@@ -108,5 +107,4 @@ class overflow_to {
   u64* failures_ = nullptr;
 };
 
-}  // namespace oom
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::oom

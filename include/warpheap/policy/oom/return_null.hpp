@@ -5,8 +5,7 @@
 
 #include "../../platform/simt.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace oom {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace oom {
 
 /// A call that finds no memory returns nullptr.
 struct return_null {
@@ -15,5 +14,4 @@ struct return_null {
   WARPHEAP_DEVICE static void* handle(size_t) { return nullptr; }
 };
 
-}  // namespace oom
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::oom

@@ -6,8 +6,7 @@
 
 #include "../../platform/simt.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace oom {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace oom {
 
 /// A call that finds no memory ends the kernel.
 struct trap {
@@ -19,5 +18,4 @@ struct trap {
   }
 };
 
-}  // namespace oom
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::oom

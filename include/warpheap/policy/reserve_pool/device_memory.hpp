@@ -9,8 +9,7 @@
 
 #include "../../platform/simt.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace reserve_pool {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace reserve_pool {
 
 /// Owns one range of device memory. Movable; gives the memory back when destroyed, quietly if the
 /// runtime is unloading.
@@ -55,7 +54,6 @@ class zeroed_memory {
   device_memory memory_;
 };
 
-}  // namespace reserve_pool
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::reserve_pool
 
 #endif

@@ -8,8 +8,7 @@
 #include "../../platform/simt.hpp"
 #include "../memory_range.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace reserve_pool {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace reserve_pool {
 
 /// Memory that exists already, and that stays when the heap goes. It must outlive the heap.
 class external {
@@ -25,7 +24,6 @@ class external {
   memory_range range_;
 };
 
-}  // namespace reserve_pool
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::reserve_pool
 
 #endif

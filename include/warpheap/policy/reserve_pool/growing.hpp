@@ -18,7 +18,7 @@
 
 #include "../../platform/address_range.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// How large a pool is at first, how large it may become, and in which steps. In bytes.
 struct growth {
@@ -120,6 +120,6 @@ class growing {
 };
 
 }  // namespace reserve_pool
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND
 
 #endif

@@ -15,8 +15,7 @@
 #include "../../platform/errors.hpp"
 #include "../../platform/simt.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace reserve_pool {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace reserve_pool {
 
 /// Owns one range of pinned host memory. Movable.
 class host_memory {
@@ -70,7 +69,6 @@ class host_memory {
   void* memory_ = nullptr;
 };
 
-}  // namespace reserve_pool
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::reserve_pool
 
 #endif

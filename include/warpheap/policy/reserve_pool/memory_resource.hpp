@@ -14,8 +14,7 @@
 #include "../../platform/errors.hpp"
 #include "../../platform/simt.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace reserve_pool {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace reserve_pool {
 
 /// Resources of CCCL 3.
 template <class Resource>
@@ -82,7 +81,6 @@ class memory_resource {
   size_t bytes_ = 0;
 };
 
-}  // namespace reserve_pool
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::reserve_pool
 
 #endif

@@ -8,8 +8,7 @@
 
 #include "../../platform/simt.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace reserve_pool {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace reserve_pool {
 
 /// Raises the process's limit, and leaves it there: the size of a heap that kernels have used
 /// cannot change. On the host backend it reserves nothing: creation::toolkit counts what is live.
@@ -32,7 +31,6 @@ class toolkit_limit {
   }
 };
 
-}  // namespace reserve_pool
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::reserve_pool
 
 #endif

@@ -5,8 +5,7 @@
 
 #include <algorithm>
 
-namespace warpheap::test {
-namespace {
+namespace warpheap::test { namespace {
 
 /// Sizes of chunks of 384 bytes, of which a slab holds five blocks of eight.
 constexpr halloc_sizes lengths_of_384{.least = 384, .doublings = 3};
@@ -171,5 +170,4 @@ TEST(HallocChurn, ABurstOfRefusedCallsSharesSearches) {
 
 #endif
 
-}  // namespace
-}  // namespace warpheap::test
+}}  // namespace warpheap::test

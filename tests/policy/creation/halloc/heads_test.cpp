@@ -8,8 +8,7 @@
 #include <bit>
 #include <type_traits>
 
-namespace warpheap::test {
-namespace {
+namespace warpheap::test { namespace {
 
 constexpr creation::halloc_config counting{.slab_bytes = 16384, .counts_work = true};
 template <class Faults = halloc_parts::no_faults>
@@ -183,5 +182,4 @@ TEST(HallocHeads, ANextHeadThatIsOverwrittenIsNoticed) {
 
 #endif
 
-}  // namespace
-}  // namespace warpheap::test
+}}  // namespace warpheap::test

@@ -7,8 +7,7 @@
 #include "policy/creation/unordered_hand_over_fixture.hpp"
 #include "pool_fixture.hpp"
 
-namespace warpheap::test {
-namespace {
+namespace warpheap::test { namespace {
 
 constexpr u32 slab_bytes = halloc_slab_bytes;
 
@@ -77,5 +76,4 @@ TEST(HallocMisuse, FreesWhatCameByAWayThatOrdersNothing) {
   for (u64 const bytes : {u64{48}, u64{1024}, u64{5000}}) expect_frees_what_came(100, slabs(4), bytes);
 }
 
-}  // namespace
-}  // namespace warpheap::test
+}}  // namespace warpheap::test

@@ -7,8 +7,7 @@
 #include <algorithm>
 #include <type_traits>
 
-namespace warpheap::test {
-namespace {
+namespace warpheap::test { namespace {
 
 using halloc_parts::no_faults;
 
@@ -366,5 +365,4 @@ TEST(HallocPromise, ATwinThatBeginsAgainIsCaught) {
 
 #endif
 
-}  // namespace
-}  // namespace warpheap::test
+}}  // namespace warpheap::test

@@ -5,8 +5,7 @@
 
 #include <algorithm>
 
-namespace warpheap::test {
-namespace {
+namespace warpheap::test { namespace {
 
 #if !defined(__CUDACC__)
 
@@ -144,5 +143,4 @@ TEST(HallocTwins, ABlockFreedWithoutItsLengthIsNoticed) {
 
 #endif
 
-}  // namespace
-}  // namespace warpheap::test
+}}  // namespace warpheap::test

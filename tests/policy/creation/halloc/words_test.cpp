@@ -6,8 +6,7 @@
 #include "warpheap/policy/creation/halloc/geometry.hpp"
 #include "warpheap/util/random.hpp"
 
-namespace warpheap::test {
-namespace {
+namespace warpheap::test { namespace {
 
 using namespace halloc_parts;
 
@@ -140,5 +139,4 @@ TEST(HallocWords, APlanFitsThePool) {
   EXPECT_EQ(apart.large_bytes, size_t{128} << 20);
 }
 
-}  // namespace
-}  // namespace warpheap::test
+}}  // namespace warpheap::test

@@ -8,8 +8,7 @@
 #include "support/schedules.hpp"
 #include "warpheap/warpheap.hpp"
 
-namespace warpheap::test {
-namespace {
+namespace warpheap::test { namespace {
 
 struct take_one_each {
   template <class Heap>
@@ -59,5 +58,4 @@ TEST(SharesRequests, OfThroughputIsThatOfItsTbuddy) {
   EXPECT_FALSE(serves_a_warp_as_one<creation::throughput<bins_by_lane>>(4096));
 }
 
-}  // namespace
-}  // namespace warpheap::test
+}}  // namespace warpheap::test

@@ -11,8 +11,7 @@
 #include "warpheap/policy/creation/random_walk/deal.hpp"
 #include "warpheap/util/random.hpp"
 
-namespace warpheap::test {
-namespace {
+namespace warpheap::test { namespace {
 
 constexpr u32 no_page = ~0u;
 
@@ -113,5 +112,4 @@ TEST(Deal, GivesAsManyPagesAsThereAreToTheLowestLanesThatNeedOne) {
   });
 }
 
-}  // namespace
-}  // namespace warpheap::test
+}}  // namespace warpheap::test

@@ -6,8 +6,7 @@
 #include "pool_fixture.hpp"
 #include "support/refusals.hpp"
 
-namespace warpheap::test {
-namespace {
+namespace warpheap::test { namespace {
 
 using creation::random_walk;
 
@@ -185,5 +184,4 @@ TEST(RandomWalkTwin, ThatSharesOlderPassesIsCaught) {
 
 #endif
 
-}  // namespace
-}  // namespace warpheap::test
+}}  // namespace warpheap::test

@@ -4,8 +4,7 @@
 #include "policy/creation/stray_frees_fixture.hpp"
 #include "pool_fixture.hpp"
 
-namespace warpheap::test {
-namespace {
+namespace warpheap::test { namespace {
 
 using creation::rw_malloc;
 
@@ -89,5 +88,4 @@ TEST(RwMallocDoubleFreeTwin, ThatReceivesNoEndsIsCaught) { EXPECT_TRUE(caught_fr
 
 #endif
 
-}  // namespace
-}  // namespace warpheap::test
+}}  // namespace warpheap::test

@@ -4,8 +4,7 @@
 // only where there is none; and parts, ends and extents are as they should be.
 #include "pool_fixture.hpp"
 
-namespace warpheap::test {
-namespace {
+namespace warpheap::test { namespace {
 
 using small_heap = creation::rw_malloc<tiny_units>;
 using two_words_a_lane = creation::rw_malloc<tiny_wide_units<2>>;
@@ -267,5 +266,4 @@ TEST(UnitRow, FindsTheLowestRunAcrossItsWords) {
   }
 }
 
-}  // namespace
-}  // namespace warpheap::test
+}}  // namespace warpheap::test

@@ -4,8 +4,7 @@
 #include "pool_fixture.hpp"
 #include "support/refusals.hpp"
 
-namespace warpheap::test {
-namespace {
+namespace warpheap::test { namespace {
 
 using creation::rw_malloc;
 
@@ -195,5 +194,4 @@ TEST(RwMallocTwin, WhosePartsOverlapIsCaught) { EXPECT_TRUE(caught<overlaps_part
 
 #endif
 
-}  // namespace
-}  // namespace warpheap::test
+}}  // namespace warpheap::test

@@ -6,8 +6,7 @@
 
 #include "pool_fixture.hpp"
 
-namespace warpheap::test {
-namespace {
+namespace warpheap::test { namespace {
 
 using creation::scatter;
 using creation::scatter_config;
@@ -243,5 +242,4 @@ TEST(ScatterCleanup, StepsThatMakeRoomRaiseTheVersion) {
   EXPECT_EQ(versions.to_host(), (std::vector<u64>{0, 1, 1, 2, 3, 3, 4, 4, 6}));
 }
 
-}  // namespace
-}  // namespace warpheap::test
+}}  // namespace warpheap::test

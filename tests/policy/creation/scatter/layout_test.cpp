@@ -7,8 +7,7 @@
 
 #include "pool_fixture.hpp"
 
-namespace warpheap::test {
-namespace {
+namespace warpheap::test { namespace {
 
 using creation::scatter_config;
 
@@ -147,5 +146,4 @@ TEST(ScatterCounts, ComeBackToOldValuesOnlyWithoutWithdrawals) {
   EXPECT_NE(less.word + 1, full.word);  // F2
 }
 
-}  // namespace
-}  // namespace warpheap::test
+}}  // namespace warpheap::test

@@ -6,8 +6,7 @@
 
 #include "pool_fixture.hpp"
 
-namespace warpheap::test {
-namespace {
+namespace warpheap::test { namespace {
 
 using creation::scatter;
 using creation::scatter_config;
@@ -154,5 +153,4 @@ TEST(ScatterPages, AnyLanesCountSlotsTogether) {
     });
 }
 
-}  // namespace
-}  // namespace warpheap::test
+}}  // namespace warpheap::test

@@ -5,8 +5,7 @@
 
 #include "pool_fixture.hpp"
 
-namespace warpheap::test {
-namespace {
+namespace warpheap::test { namespace {
 
 using creation::scatter;
 
@@ -156,5 +155,4 @@ TEST(ScatterRuns, AFailedSearchSpeaksOnlyForThoseWhoWaited) {
   EXPECT_EQ(allocate(pool, {1, 1}, 2 * page).front(), chunks[0]) << "farther from the end than the hint looks";
 }
 
-}  // namespace
-}  // namespace warpheap::test
+}}  // namespace warpheap::test

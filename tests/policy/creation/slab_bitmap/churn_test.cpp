@@ -3,8 +3,7 @@
 // invariant holds at rest.
 #include "pool_fixture.hpp"
 
-namespace warpheap::test {
-namespace {
+namespace warpheap::test { namespace {
 
 struct churn_case {
   u32 slabs, blocks, threads, rounds, min_bytes, max_bytes;
@@ -38,5 +37,4 @@ TEST(SlabBitmapChurn, WarpsThatOverrunAHintedSlabAreNotPromisedWhatIsNotThere) {
   });
 }
 
-}  // namespace
-}  // namespace warpheap::test
+}}  // namespace warpheap::test

@@ -2,8 +2,7 @@
 // When a slab leaves the index of its class and when it comes back.
 #include "pool_fixture.hpp"
 
-namespace warpheap::test {
-namespace {
+namespace warpheap::test { namespace {
 
 /// Takes `blocks` blocks of 1 KiB one after the other, gives them back, and says after each call
 /// whether slab 0 was off the index. One lane.
@@ -32,5 +31,4 @@ TEST(SlabBitmapLimits, ASlabIsLeftBeforeItIsFullAndListedAgainWithAGap) {
     EXPECT_EQ(off[2 * blocks - 1 - used], used > 13) << used << " blocks, shrinking";
 }
 
-}  // namespace
-}  // namespace warpheap::test
+}}  // namespace warpheap::test

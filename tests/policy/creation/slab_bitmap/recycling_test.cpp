@@ -3,8 +3,7 @@
 // is asked for.
 #include "pool_fixture.hpp"
 
-namespace warpheap::test {
-namespace {
+namespace warpheap::test { namespace {
 
 /// Sets one bit behind the allocator's back, and tries to recycle the slab for another class.
 struct recycle_with_a_stray_bit {
@@ -72,5 +71,4 @@ TEST(SlabBitmapRecycling, ListsAnUnsettledSlabThatItLeaves) {
   }
 }
 
-}  // namespace
-}  // namespace warpheap::test
+}}  // namespace warpheap::test

@@ -4,8 +4,7 @@
 // class, or no search finds it again.
 #include "pool_fixture.hpp"
 
-namespace warpheap::test {
-namespace {
+namespace warpheap::test { namespace {
 
 #if defined(__CUDACC__)
 constexpr size_t pool_bytes = size_t{256} << 20;
@@ -37,5 +36,4 @@ TEST_P(SlabBitmapStress, EverySlabEndsEmptyAndListed) {
 
 INSTANTIATE_TEST_SUITE_P(Sizes, SlabBitmapStress, testing::Values(16u, 64u, 256u, 1000u, 1024u, 4096u, 8192u));
 
-}  // namespace
-}  // namespace warpheap::test
+}}  // namespace warpheap::test

@@ -7,8 +7,7 @@
 #include <algorithm>
 #include <atomic>
 
-namespace warpheap::test {
-namespace {
+namespace warpheap::test { namespace {
 
 using table_type = tbuddy_parts::table<tbuddy_pool::page_bytes>;
 using supply = tbuddy_parts::block_supply<table_type>;
@@ -347,5 +346,4 @@ TEST(TbuddySupply, ASoundSupplyIsNot) { EXPECT_FALSE(is_caught<supply>(40)); }
 
 #endif
 
-}  // namespace
-}  // namespace warpheap::test
+}}  // namespace warpheap::test

@@ -3,8 +3,7 @@
 // one arena and in several. No lane is refused a block that has no owner.
 #include "pool_fixture.hpp"
 
-namespace warpheap::test {
-namespace {
+namespace warpheap::test { namespace {
 
 using creation::ualloc;
 using creation::ualloc_config;
@@ -120,5 +119,4 @@ TEST(UallocChurn, ANewChunkHasNoBinsOfBefore) {
     });
 }
 
-}  // namespace
-}  // namespace warpheap::test
+}}  // namespace warpheap::test

@@ -6,8 +6,7 @@
 #include "policy/creation/unordered_hand_over_fixture.hpp"
 #include "pool_fixture.hpp"
 
-namespace warpheap::test {
-namespace {
+namespace warpheap::test { namespace {
 
 using creation::throughput;
 using creation::ualloc;
@@ -73,5 +72,4 @@ TEST(UallocMisuse, FreesWhatCameByAWayThatOrdersNothing) {
   for (u64 const bytes : {u64{64}, u64{200}}) expect_frees_what_came(100, pages(16), bytes);
 }
 
-}  // namespace
-}  // namespace warpheap::test
+}}  // namespace warpheap::test

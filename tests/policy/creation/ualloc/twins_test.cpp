@@ -5,8 +5,7 @@
 
 #include "pool_fixture.hpp"
 
-namespace warpheap::test {
-namespace {
+namespace warpheap::test { namespace {
 
 using creation::ualloc;
 using layout = bins::layout<tight>;
@@ -245,5 +244,4 @@ TEST(UallocTwins, ACountLoweredAfterTheBitIsNoticed) {
 }
 #endif
 
-}  // namespace
-}  // namespace warpheap::test
+}}  // namespace warpheap::test

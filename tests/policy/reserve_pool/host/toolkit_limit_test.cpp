@@ -6,8 +6,7 @@
 #include "warpheap/platform/device_buffer.hpp"
 #include "warpheap/warpheap.hpp"
 
-namespace warpheap {
-namespace {
+namespace warpheap { namespace {
 
 struct ask_toolkit {
   void operator()(toolkit_heap::ref_type heap, void** blocks, u64 bytes) const {
@@ -36,5 +35,4 @@ TEST(ToolkitLimit, IsKept) {
   EXPECT_EQ(blocks.to_host()[0], nullptr);
 }
 
-}  // namespace
-}  // namespace warpheap
+}}  // namespace warpheap

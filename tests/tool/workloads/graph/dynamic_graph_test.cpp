@@ -9,8 +9,7 @@
 #include "workloads/graph/job.hpp"
 #include "workloads/graph/reference.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -217,5 +216,4 @@ TEST(DynamicGraph, ReportsEveryPhaseToItsEnd) {
   EXPECT_EQ(ends[4], 1);
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

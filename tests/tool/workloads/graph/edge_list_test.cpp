@@ -9,8 +9,7 @@
 
 #include "workloads/graph/reference.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -70,5 +69,4 @@ TEST_F(Reference, SeesWhatIsMissingTooMuchDoubleOrElsewhere) {
   EXPECT_THAT(graph.difference({{0, 2, 2}, {1, 2}}), HasSubstr("1 adjacency entries are missing"));
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

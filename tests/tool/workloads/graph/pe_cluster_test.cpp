@@ -6,8 +6,7 @@
 
 #include <vector>
 
-namespace warpheap::tool::graph {
-namespace {
+namespace warpheap::tool::graph { namespace {
 
 /// PE 1's view: its own pool is where it says; the others are mapped elsewhere.
 constexpr pool_place places[] = {{0x7000'0000, 0x9000'0000}, {0x5000'0000, 0x5000'0000}, {0x7000'0000, 0x5000'1000}};
@@ -29,5 +28,4 @@ TEST(PeCluster, ReachesMessagesAndBoxes) {
   EXPECT_EQ(among.reach(2, reinterpret_cast<message*>(u64{0x7000'0010})), reinterpret_cast<message*>(u64{0x5000'1010}));
 }
 
-}  // namespace
-}  // namespace warpheap::tool::graph
+}}  // namespace warpheap::tool::graph

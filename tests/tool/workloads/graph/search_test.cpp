@@ -4,8 +4,7 @@
 
 #include <gmock/gmock.h>
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -48,5 +47,4 @@ TEST(Search, TellsTheFirstLevelThatDiffers) {
   EXPECT_THAT(difference_of_levels(wanted, levels), HasSubstr("levels of 5 vertices, and there are 6"));
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

@@ -15,8 +15,7 @@
 #include "workloads/graph/backend/heap_graph.hpp"
 #include "workloads/graph/job.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -272,5 +271,4 @@ TEST(GraphSearch, SettlesALevelByAsManyLanesAsItsFrontierWants) {
   EXPECT_LE(lanes_that_settle(3, 2), 128u);
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

@@ -12,8 +12,7 @@
 #include "workloads/graph/edge_list.hpp"
 #include "workloads/graph/slices.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -102,5 +101,4 @@ TEST(Slices, OfNothingAreEmpty) {
   }
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

@@ -19,8 +19,7 @@
 #include "workloads/join/reference.hpp"
 #include "workloads/join/tables.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -365,5 +364,4 @@ TEST(Join, ChecksumsTellResultsApart) {
   }
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

@@ -8,8 +8,7 @@
 
 #include "workloads/join/backend/rows.hpp"
 
-namespace warpheap::tool::join {
-namespace {
+namespace warpheap::tool::join { namespace {
 
 using row = std::tuple<u32, u32, u32>;
 
@@ -71,5 +70,4 @@ TEST(JoinRows, OfNothingAreNone) {
   EXPECT_TRUE(made_chains({0, 0}, 5, 2).given(10).empty());
 }
 
-}  // namespace
-}  // namespace warpheap::tool::join
+}}  // namespace warpheap::tool::join

@@ -10,8 +10,7 @@
 #include "warpheap/util/random.hpp"
 #include "workloads/join/reference.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 TEST(JoinTables, HaveTheSharesAskedFor) {
   for (double const match : {0.0, 0.001, 0.3, 0.5, 1.0})
@@ -81,5 +80,4 @@ TEST(ZipfLaw, TakesManyRanks) {
   EXPECT_LE(largest, u64{1} << 30);
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

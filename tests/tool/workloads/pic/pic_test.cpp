@@ -11,8 +11,7 @@
 #include "warpheap/warpheap.hpp"
 #include "workloads/pic/backend/simulation.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -220,5 +219,4 @@ TEST(Pic, OneSpeciesCanHaveAllOfASharedHeapAndAPartOfADividedOne) {
   }
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

@@ -7,8 +7,7 @@
 
 #include "traces_fixture.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -129,5 +128,4 @@ TEST(ReplayPlan, HasEveryCallOfATraceOnceInAnOrderThatNeedsNoWaiting) {
   EXPECT_EQ(fault_of_plan(plan), "");
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

@@ -10,8 +10,7 @@
 #include "traces_fixture.hpp"
 #include "workloads/replay/backend/replayer.hpp"
 
-namespace warpheap::tool {
-namespace {
+namespace warpheap::tool { namespace {
 
 using testing::HasSubstr;
 using testing::SizeIs;
@@ -139,5 +138,4 @@ TEST(Replay, FindsBrokenAllocators) {
   EXPECT_EQ(counted_by_forgetful({.kind = call_kind::calloc, .bytes = 70}).unzeroed, 1u);
 }
 
-}  // namespace
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool

@@ -11,8 +11,7 @@
 #include "tool/measured_fixture.hpp"
 #include "warpheap/warpheap.hpp"
 
-namespace warpheap::tool {
-namespace stress_test {
+namespace warpheap::tool { namespace stress_test {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -293,5 +292,4 @@ TEST(StressContents, ReachTheEndOfALargeBlock) {
   }
 }
 
-}  // namespace stress_test
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool::stress_test

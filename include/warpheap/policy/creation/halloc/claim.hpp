@@ -4,7 +4,7 @@
 
 #include "table.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace halloc_parts {
 
 /// Chunks of a word that exist in a slab of `capacity` chunks (C4).
 WARPHEAP_HOST_DEVICE constexpr u32 existing(u32 capacity, u32 word) {
@@ -45,4 +45,4 @@ WARPHEAP_DEVICE u32 take_blocks(Table const& table, u32 slab, u32 word, u32 star
   }
 }
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::halloc_parts

@@ -6,8 +6,7 @@
 #include "../../config_text.hpp"
 #include "../../defaults.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace creation {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace creation {
 
 /// Settings of halloc. Name the fields that differ from the defaults; a named constexpr value
 /// serves as template argument.
@@ -93,5 +92,4 @@ WARPHEAP_HOST_DEVICE constexpr bool is_valid(halloc_config const& config) {
   return slabs && fill && runs && multiplier && steps && probes && rows && config.split_percent <= 95;
 }
 
-}  // namespace creation
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::creation

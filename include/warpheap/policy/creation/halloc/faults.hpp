@@ -4,7 +4,7 @@
 
 #include "words.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace halloc_parts {
 
 /// Faults of the protocol that tests leave out or reverse.
 struct no_faults {
@@ -31,4 +31,4 @@ struct no_faults {
   WARPHEAP_DEVICE static u32 chunks_at(u64 word, u32 starts) { return halloc_parts::chunks_at(word, starts); }
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::halloc_parts

@@ -9,7 +9,7 @@
 #include "config.hpp"
 #include "words.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace halloc_parts {
 
 using large_heap = creation::tbuddy<creation::tbuddy_config{.page_bytes = 4096}>;
 
@@ -119,4 +119,4 @@ WARPHEAP_HOST inline plan plan_for(size_t pool_bytes, creation::halloc_config co
   return {slab_geometry::of(static_cast<u32>(slabs), slab_log2, rows_log2), large, split};
 }
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::halloc_parts

@@ -13,7 +13,7 @@
 #include "../../../sync/warp_aggregate.hpp"
 #include "supply.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace halloc_parts {
 
 template <class Table>
 class large_search {
@@ -78,4 +78,4 @@ class large_search {
   }
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::halloc_parts

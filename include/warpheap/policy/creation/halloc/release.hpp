@@ -10,7 +10,7 @@
 #include "../../../sync/warp_aggregate.hpp"
 #include "claim.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace halloc_parts {
 
 /// The chunk at an address, in a slab with chunks of one kind.
 struct block_address {
@@ -113,4 +113,4 @@ class block_release {
   Table table_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::halloc_parts

@@ -30,7 +30,7 @@
 #include "claim.hpp"
 #include "supply.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace halloc_parts {
 
 /// A search in progress: next_slab() says where to go, visit() takes what is free there.
 template <class Table>
@@ -291,4 +291,4 @@ class block_search {
   backoff nap_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::halloc_parts

@@ -12,7 +12,7 @@
 
 #include "search.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace halloc_parts {
 
 /// Serves requests of a heap's sizes. Stateless; `table` is the heap.
 template <class Table>
@@ -222,4 +222,4 @@ class block_service {
   Table table_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::halloc_parts

@@ -14,7 +14,7 @@
 
 #include "../../../util/bits.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace halloc_parts {
 
 inline constexpr u32 sizes = 16;
 inline constexpr u32 kinds = 4;  ///< of chunks
@@ -60,4 +60,4 @@ WARPHEAP_HOST_DEVICE constexpr u32 capacity_of(u32 kind, u32 slab_log2) {
   return chunks >= 6400 ? chunks & ~63u : chunks & ~7u;
 }
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::halloc_parts

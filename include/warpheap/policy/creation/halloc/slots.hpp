@@ -6,7 +6,7 @@
 #include "claim.hpp"
 #include "supply.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace halloc_parts {
 
 /// Gives the unused slabs of a part of the heap back to TBuddy.
 template <class Table>
@@ -44,4 +44,4 @@ WARPHEAP_COLD slot_part count_blocks(Table table, u32 size, slot_share share) {
   return part;
 }
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::halloc_parts

@@ -12,7 +12,7 @@
 #include <vector>
 #endif
 
-namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace halloc_parts {
 
 #if !defined(__CUDACC_RTC__)
 
@@ -219,4 +219,4 @@ class snapshot {
 
 #endif
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::halloc_parts

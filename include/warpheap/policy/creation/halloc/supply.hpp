@@ -30,7 +30,7 @@
 #include "../../../sync/lane_random.hpp"
 #include "table.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace halloc_parts {
 
 enum class replaced : u32 { done, by_others, none_found };
 /// What a slab is made live for.
@@ -356,4 +356,4 @@ class slab_supply {
   Table table_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::halloc_parts

@@ -24,7 +24,7 @@
 #include "faults.hpp"
 #include "geometry.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace halloc_parts {
 
 /// What a row has for a size, beside its head: where blocks are looked for in a slab.
 struct alignas(16) place_rule {
@@ -274,4 +274,4 @@ struct fill_rows {
   }
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::halloc_parts

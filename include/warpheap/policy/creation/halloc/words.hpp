@@ -6,7 +6,7 @@
 
 #include "sizes.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace halloc_parts {
 
 // Thirty-two chunks of a slab in one 64-bit word: which are taken, and which belong to one block.
 //
@@ -207,4 +207,4 @@ WARPHEAP_HOST_DEVICE constexpr u32 number_of(u64 row) { return static_cast<u32>(
 
 inline constexpr u64 row_lock = u64{1} << 32;
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::halloc_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::halloc_parts

@@ -5,8 +5,7 @@
 #include "../../../util/bits.hpp"
 #include "../../config_text.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace creation {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace creation {
 
 /// What a class's queue holds the numbers of: free pages, or chunks with free pages.
 enum class queue_element : u32 { page, chunk };
@@ -54,5 +53,4 @@ inline std::string describe(queue_config const& config) {
 }
 #endif
 
-}  // namespace creation
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::creation

@@ -19,7 +19,7 @@
 
 #include "virtual_queue.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::queue_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace queue_parts {
 
 /// View of a queue and its bits, which it does not own.
 template <class Queue>
@@ -99,4 +99,4 @@ struct class_index {
   }
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::queue_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::queue_parts

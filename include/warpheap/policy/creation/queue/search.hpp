@@ -13,7 +13,7 @@
 #include "../../../platform/backoff.hpp"
 #include "service.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::queue_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace queue_parts {
 
 template <class Table>
 class search {
@@ -133,4 +133,4 @@ class search {
   void* served_ = nullptr;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::queue_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::queue_parts

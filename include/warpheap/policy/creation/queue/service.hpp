@@ -10,7 +10,7 @@
 #include "../../../sync/warp_aggregate.hpp"
 #include "table.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::queue_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace queue_parts {
 
 /// Steps that a request is served by. Stateless; all lanes of `mask`, which have one heap and one
 /// class, call together. `served` is a lane's page, nullptr if it needs one.
@@ -110,4 +110,4 @@ class supply {
   u32 size_class_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::queue_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::queue_parts

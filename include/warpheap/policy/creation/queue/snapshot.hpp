@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace warpheap::inline WARPHEAP_BACKEND::queue_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace queue_parts {
 
 template <creation::queue_config Config>
 class snapshot {
@@ -177,6 +177,6 @@ class snapshot {
   std::vector<u8> bytes_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::queue_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::queue_parts
 
 #endif

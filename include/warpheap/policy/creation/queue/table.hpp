@@ -27,7 +27,7 @@
 #include "index.hpp"
 #include "words.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::queue_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace queue_parts {
 
 /// View of a heap; 16 bytes, trivially copyable, owns nothing.
 template <creation::queue_config Config>
@@ -338,4 +338,4 @@ WARPHEAP_HOST void table<Config>::initialize(stream_view on) const {
   launch(on, {chunks_ < 4096 ? 1u : 256u, 256}, fill_free_chunks{}, free_chunks());
 }
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::queue_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::queue_parts

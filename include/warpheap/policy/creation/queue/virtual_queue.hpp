@@ -32,7 +32,7 @@
 #include "../../../structure/ring_queue.hpp"
 #include "../../../sync/spin_mutex.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::queue_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace queue_parts {
 
 /// A ring_queue, or a virtual_queue with its storage.
 template <bool IsVirtual, class Storage>
@@ -257,4 +257,4 @@ struct queue_for<true, Storage> {
   using type = virtual_queue<Storage>;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::queue_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::queue_parts

@@ -17,7 +17,7 @@
 
 #include "../../../util/bits.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::queue_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace queue_parts {
 
 /// Pages of a chunk word.
 inline constexpr u32 word_pages = 32;
@@ -57,4 +57,4 @@ struct taken_pages {
   u32 pages = 0;   ///< a bit each
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::queue_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::queue_parts

@@ -6,8 +6,7 @@
 #include "../../config_text.hpp"
 #include "../../defaults.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace creation {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace creation {
 
 /// How pages are looked for.
 enum class walk_kind : u32 {
@@ -55,5 +54,4 @@ inline std::string describe(random_walk_config const& config) {
 }
 #endif
 
-}  // namespace creation
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::creation

@@ -9,7 +9,7 @@
 #include "../../../platform/simt.hpp"
 #include "../../../util/bits.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::random_walk_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace random_walk_parts {
 
 /// A lane's result of a deal. A `Mask` has a bit for each page of a word.
 template <class Mask>
@@ -43,4 +43,4 @@ struct deal {
   }
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::random_walk_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::random_walk_parts

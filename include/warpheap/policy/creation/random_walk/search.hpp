@@ -13,7 +13,7 @@
 
 #include "walk.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::random_walk_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace random_walk_parts {
 
 /// Looks at every word of a heap, once.
 template <creation::random_walk_config Config, class Faults>
@@ -137,4 +137,4 @@ class search {
   u32 steps_ = 0;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::random_walk_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::random_walk_parts

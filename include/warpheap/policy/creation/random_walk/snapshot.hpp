@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace warpheap::inline WARPHEAP_BACKEND::random_walk_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace random_walk_parts {
 
 template <creation::random_walk_config Config>
 class snapshot {
@@ -67,6 +67,6 @@ class snapshot {
   std::vector<u64> words_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::random_walk_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::random_walk_parts
 
 #endif

@@ -19,7 +19,7 @@
 #include "../shared/walk_faults.hpp"
 #include "config.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::random_walk_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace random_walk_parts {
 
 /// The type of a mask with a bit for each page, of words of `Pages` pages.
 template <u32 Pages>
@@ -143,4 +143,4 @@ WARPHEAP_HOST void table<Config>::initialize(stream_view on) const {
   launch(on, {1, 1}, close_last_word{}, *this);
 }
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::random_walk_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::random_walk_parts

@@ -14,7 +14,7 @@
 #include "deal.hpp"
 #include "table.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::random_walk_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace random_walk_parts {
 
 /// One walk of one lane over the pages of a heap.
 template <creation::random_walk_config Config, class Faults>
@@ -112,4 +112,4 @@ class walk {
   u32 collisions_ = 0;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::random_walk_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::random_walk_parts

@@ -6,8 +6,7 @@
 #include "../../config_text.hpp"
 #include "../../defaults.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace creation {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace creation {
 
 /// Settings of ring_buffer.
 struct ring_buffer_config {
@@ -28,5 +27,4 @@ WARPHEAP_HOST_DEVICE constexpr bool is_valid(ring_buffer_config const& config) {
   return config.frame_bytes >= 16 && config.frame_bytes % 16 == 0;
 }
 
-}  // namespace creation
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::creation

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace warpheap::inline WARPHEAP_BACKEND::ring_buffer_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace ring_buffer_parts {
 
 template <size_t FrameBytes>
 class snapshot {
@@ -80,6 +80,6 @@ class snapshot {
   std::vector<u32> words_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::ring_buffer_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::ring_buffer_parts
 
 #endif

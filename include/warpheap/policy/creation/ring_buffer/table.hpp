@@ -16,7 +16,7 @@
 #include "../../../structure/ring_queue.hpp"
 #include "../report.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::ring_buffer_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace ring_buffer_parts {
 
 /// Counts that no invariant rests on.
 enum class count : u32 { double_frees, foreign_frees, failures };
@@ -129,4 +129,4 @@ WARPHEAP_HOST void table<FrameBytes>::initialize(stream_view on) const {
   launch(on, {frames_ < 4096 ? 1u : 256u, 256}, fill_ring{}, ring(), 0u);
 }
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::ring_buffer_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::ring_buffer_parts

@@ -6,7 +6,7 @@
 #include "../shared/walk_faults.hpp"
 #include "words.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::rw_malloc_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace rw_malloc_parts {
 
 /// How a lane works with runs of units. The broken twins in tests override this.
 struct no_faults : no_walk_faults {
@@ -73,4 +73,4 @@ struct no_faults : no_walk_faults {
   }
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::rw_malloc_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::rw_malloc_parts

@@ -10,7 +10,7 @@
 
 #include "table.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::rw_malloc_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace rw_malloc_parts {
 
 /// The free run that reaches up to where a look begins, or to where it has come.
 struct open_run {
@@ -155,4 +155,4 @@ class look {
   u32 lanes_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::rw_malloc_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::rw_malloc_parts

@@ -5,7 +5,7 @@
 
 #include "../../../util/bits.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::rw_malloc_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace rw_malloc_parts {
 
 /// Free units from the word's start on, and up to its end; 32 of a word that is all free.
 WARPHEAP_HOST_DEVICE constexpr u32 free_at_start(u32 free) { return free == full_mask ? 32 : lowest_bit(~free); }
@@ -155,4 +155,4 @@ static_assert(unit_row<2>{full_mask, 5}.at_start() == 33 && unit_row<2>{1, full_
 static_assert(run_wish{5}.place_in_run(7, 8, false) == 10 && run_wish{5}.place_in_run(7, 7, true) == 7 &&
               run_wish{4, 8, 3}.place_in_run(0, 8, true) == run_wish::nowhere);
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::rw_malloc_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::rw_malloc_parts

@@ -20,7 +20,7 @@
 #include "look.hpp"
 #include "take.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::rw_malloc_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace rw_malloc_parts {
 
 /// Looks for runs in all words of a heap, once.
 template <creation::rw_malloc_config Config, class Faults>
@@ -328,4 +328,4 @@ class search {
   u32 steps_ = 0;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::rw_malloc_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::rw_malloc_parts

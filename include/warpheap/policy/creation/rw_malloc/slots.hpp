@@ -4,7 +4,7 @@
 
 #include "runs.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::rw_malloc_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace rw_malloc_parts {
 
 /// How many blocks of a length fit in a row of free units. Blocks go to multiples of their length;
 /// a row that has no such place and is long enough holds one.
@@ -30,4 +30,4 @@ WARPHEAP_HOST_DEVICE constexpr void add_word(Runs& runs, u32 free) {
   }
 }
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::rw_malloc_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::rw_malloc_parts

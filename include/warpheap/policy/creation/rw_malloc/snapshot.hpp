@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace warpheap::inline WARPHEAP_BACKEND::rw_malloc_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace rw_malloc_parts {
 
 template <creation::rw_malloc_config Config>
 class snapshot {
@@ -125,6 +125,6 @@ class snapshot {
   mutable std::vector<bool> extents_seen_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::rw_malloc_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::rw_malloc_parts
 
 #endif

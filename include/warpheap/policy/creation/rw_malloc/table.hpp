@@ -17,7 +17,7 @@
 #include "runs.hpp"
 #include "words.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::rw_malloc_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace rw_malloc_parts {
 
 /// View of a heap of units; 16 bytes, trivially copyable, owns nothing.
 template <creation::rw_malloc_config Config>
@@ -190,4 +190,4 @@ WARPHEAP_HOST void table<Config>::initialize(stream_view on) const {
   launch(on, {1, 1}, close_last_word{}, *this);
 }
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::rw_malloc_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::rw_malloc_parts

@@ -9,7 +9,7 @@
 #include "../../../platform/backoff.hpp"
 #include "table.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::rw_malloc_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace rw_malloc_parts {
 
 /// The result of an attempt to take a run.
 struct run_taken {
@@ -142,4 +142,4 @@ class take {
   u32 lanes_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::rw_malloc_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::rw_malloc_parts

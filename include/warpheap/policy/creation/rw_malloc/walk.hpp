@@ -16,7 +16,7 @@
 #include "../../../sync/warp_aggregate.hpp"
 #include "table.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::rw_malloc_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace rw_malloc_parts {
 
 /// What a lane wants of a walk.
 struct window_wish {
@@ -216,4 +216,4 @@ class walk {
   bool was_full_once_ = false;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::rw_malloc_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::rw_malloc_parts

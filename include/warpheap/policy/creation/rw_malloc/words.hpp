@@ -4,7 +4,7 @@
 
 #include "../shared/walk_word.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::rw_malloc_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace rw_malloc_parts {
 
 /// Where blocks start and end among 32 units.
 ///
@@ -108,4 +108,4 @@ static_assert(!group_word{0}.noted() && group_word{0}.noted_anew(4096).longest()
 static_assert(group_word{0}.noted_anew(64).with({1, 2, 3}).at_end() == 2 &&
               group_word{~u64{0}}.noted_anew(64).word >> 40 == 0);
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::rw_malloc_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::rw_malloc_parts

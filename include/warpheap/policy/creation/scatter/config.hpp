@@ -6,8 +6,7 @@
 #include "../../config_text.hpp"
 #include "../../defaults.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace creation {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace creation {
 
 /// Settings of scatter. Name the fields that differ from the defaults; a named constexpr value
 /// serves as template argument.
@@ -57,5 +56,4 @@ inline std::string describe(scatter_config const& config) {
 }
 #endif
 
-}  // namespace creation
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::creation

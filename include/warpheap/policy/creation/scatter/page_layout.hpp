@@ -15,7 +15,7 @@
 
 #include "config.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::scatter_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace scatter_parts {
 
 /// dividend / divisor for a dividend below 2^21. On a GPU by an approximate reciprocal: it is off
 /// by 2 units in the last place of 24 bits, while (dividend + 0.5) / divisor is at least 0.5 /
@@ -109,4 +109,4 @@ struct page_layout {
   static constexpr u32 no_chunk = ~0u;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::scatter_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::scatter_parts

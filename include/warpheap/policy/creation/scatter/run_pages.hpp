@@ -10,7 +10,7 @@
 #include "../../../sync/warp_aggregate.hpp"
 #include "table.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::scatter_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace scatter_parts {
 
 /// Claims and frees the pages of runs. Stateless; `table` is the heap.
 template <creation::scatter_config Config>
@@ -123,4 +123,4 @@ class run_pages {
   table_type table_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::scatter_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::scatter_parts

@@ -17,7 +17,7 @@
 #include "../../../sync/warp_aggregate.hpp"
 #include "run_pages.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::scatter_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace scatter_parts {
 
 /// Allocates and frees runs. Stateless; `table` is the heap.
 template <creation::scatter_config Config>
@@ -362,4 +362,4 @@ class runs {
   table_type table_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::scatter_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::scatter_parts

@@ -11,7 +11,7 @@
 #include "../../../sync/shared_pass.hpp"
 #include "table.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::scatter_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace scatter_parts {
 
 /// Finds room for chunks. Stateless; `table` is the heap.
 template <creation::scatter_config Config>
@@ -259,4 +259,4 @@ class search {
   table_type table_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::scatter_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::scatter_parts

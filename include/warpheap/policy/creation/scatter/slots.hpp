@@ -6,7 +6,7 @@
 #include "../slot_survey.hpp"
 #include "table.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::scatter_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace scatter_parts {
 
 /// Chunks for the request that a page could still give.
 template <creation::scatter_config Config>
@@ -38,4 +38,4 @@ WARPHEAP_COLD slot_part count_runs(table<Config> table, u64 length, u32 first, u
   return runs.part();
 }
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::scatter_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::scatter_parts

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace warpheap::inline WARPHEAP_BACKEND::scatter_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace scatter_parts {
 
 /// A copy of a heap's metadata.
 template <creation::scatter_config Config>
@@ -142,6 +142,6 @@ class snapshot {
   std::vector<u8> bytes_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::scatter_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::scatter_parts
 
 #endif

@@ -28,7 +28,7 @@
 #include "page_layout.hpp"
 #include "words.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::scatter_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace scatter_parts {
 
 /// How code is compiled into its caller.
 enum class path { inlined, called };
@@ -365,4 +365,4 @@ class table {
   u32 access_block_regions_ = 0;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::scatter_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::scatter_parts

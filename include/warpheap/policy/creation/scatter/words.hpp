@@ -5,7 +5,7 @@
 
 #include "../../../platform/types.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::scatter_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace scatter_parts {
 
 /// Whether all of a page is taken.
 enum class page_fill : bool { has_room, full };
@@ -187,4 +187,4 @@ static_assert(run_round{run_round::of(3, {7, 0}).word + 32}.asked() == 32);
 static_assert(!run_answer{}.is_of(0) && run_answer::of(0, 9).is_of(0) && !run_answer::of(0, 9).is_of(1));
 static_assert(run_answer::of(15, 9).is_of(15) && run_answer::of(15, 9).listed() == 9);
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::scatter_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::scatter_parts

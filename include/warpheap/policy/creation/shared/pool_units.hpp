@@ -10,7 +10,7 @@
 #include <string>
 #endif
 
-namespace warpheap::inline WARPHEAP_BACKEND::creation {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace creation {
 
 /// Refuses a pool of `bytes` bytes, which are `why`. Throws std::invalid_argument.
 WARPHEAP_HOST inline void refuse_pool([[maybe_unused]] char const* policy, [[maybe_unused]] size_t bytes,
@@ -43,4 +43,4 @@ WARPHEAP_HOST inline u64 count_units(char const* policy, char const* units, size
   return found;
 }
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::creation
+}}}  // namespace warpheap::WARPHEAP_BACKEND::creation

@@ -6,7 +6,7 @@
 
 #include "../../../sync/warp_aggregate.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// Steps of all calls since the counts were reset: TAS is thread_steps / threads, WAS warp_steps /
 /// warps.
@@ -56,4 +56,4 @@ inline walk_steps_taken read_steps(u64 const* words) {
 inline void reset_steps(u64* words, stream_view on) { backend::fill_bytes(words, 0, sizeof(walk_steps_taken), on); }
 #endif
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

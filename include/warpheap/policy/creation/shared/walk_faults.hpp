@@ -6,7 +6,7 @@
 #include "../../../sync/shared_pass.hpp"
 #include "walk_word.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// How one lane changes words, and what it believes. The broken twins in tests override this.
 struct no_walk_faults {
@@ -49,4 +49,4 @@ struct no_walk_faults {
   static constexpr bool searches = true;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

@@ -6,8 +6,7 @@
 #include "../../config_text.hpp"
 #include "../../defaults.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace creation {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace creation {
 
 /// Settings of slab_bitmap.
 struct slab_bitmap_config {
@@ -27,5 +26,4 @@ inline std::string describe(slab_bitmap_config const& config) {
 }
 #endif
 
-}  // namespace creation
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::creation

@@ -14,7 +14,7 @@
 #include "../../../structure/size_class.hpp"
 #include "words.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace slab_bitmap_parts {
 
 /// The sizes of a heap in one word.
 ///
@@ -88,4 +88,4 @@ WARPHEAP_HOST_DEVICE constexpr slab_geometry slab_geometry_for(u64 pool_bytes, u
   return {slabs | u64{slab_log2} << 32 | ((u64{1} << rows_log2) - 1) << 48};
 }
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::slab_bitmap_parts

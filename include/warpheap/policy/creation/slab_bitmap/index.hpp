@@ -16,7 +16,7 @@
 #include "../../../platform/simt.hpp"
 #include "../../../util/bits.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace slab_bitmap_parts {
 
 /// View of an index of `slabs` slabs; zeroed words are the empty one. Any lane alone.
 class slab_index {
@@ -113,4 +113,4 @@ class slab_index {
   u32 slabs_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::slab_bitmap_parts

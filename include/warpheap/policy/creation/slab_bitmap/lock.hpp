@@ -15,7 +15,7 @@
 
 #include "table.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace slab_bitmap_parts {
 
 /// Takes slabs and gives them kinds. Stateless; `table` is the heap. Any lane alone.
 class slab_lock {
@@ -115,4 +115,4 @@ class slab_lock {
   }
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::slab_bitmap_parts

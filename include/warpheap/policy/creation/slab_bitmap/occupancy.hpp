@@ -6,7 +6,7 @@
 #include "../report.hpp"
 #include "table.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace slab_bitmap_parts {
 
 /// Kernel: adds up what the slabs have promised. Blocks that a call promises or frees at this
 /// moment may count or not. `sums` is zero.
@@ -40,4 +40,4 @@ struct add_occupancy {
   }
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::slab_bitmap_parts

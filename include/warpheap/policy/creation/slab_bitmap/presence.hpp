@@ -14,7 +14,7 @@
 
 #include "lock.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace slab_bitmap_parts {
 
 /// Calls `visit(slab)` for this thread's share of the slabs in [first, end).
 template <class Visitor>
@@ -116,4 +116,4 @@ WARPHEAP_HOST inline void initialize_table(slab_table const& table, stream_view 
   launch(on, shape_for(geometry.slabs()), fill_metadata{}, table, present);
 }
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::slab_bitmap_parts

@@ -27,7 +27,7 @@
 #include "../../../sync/lane_random.hpp"
 #include "lock.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace slab_bitmap_parts {
 
 /// One request's refill.
 class slab_refill {
@@ -265,4 +265,4 @@ class slab_refill {
   u32 most_free_ : 6 = 0;   ///< most_free() of one that moves its row
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::slab_bitmap_parts

@@ -16,7 +16,7 @@
 #include "../../../sync/warp_aggregate.hpp"
 #include "runs.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace slab_bitmap_parts {
 
 /// Finds and frees the blocks of a heap. Stateless; `table` is the heap.
 class block_release {
@@ -260,4 +260,4 @@ class block_release {
   slab_table table_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::slab_bitmap_parts

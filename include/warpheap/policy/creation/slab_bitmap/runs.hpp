@@ -16,7 +16,7 @@
 #include "../../../sync/lane_random.hpp"
 #include "lock.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace slab_bitmap_parts {
 
 /// Allocates and frees runs. Stateless; `table` is the heap.
 class slab_runs {
@@ -142,4 +142,4 @@ class slab_runs {
   slab_table table_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::slab_bitmap_parts

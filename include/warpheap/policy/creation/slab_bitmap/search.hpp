@@ -17,7 +17,7 @@
 #include "../../../sync/warp_aggregate.hpp"
 #include "lock.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace slab_bitmap_parts {
 
 /// One lane's part of a search in one word. incomplete: lanes were served and left, so another
 /// search follows. turn: slabs passed in this round. start: where all lanes of the group begin.
@@ -152,4 +152,4 @@ class slab_search {
   u64 word_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::slab_bitmap_parts

@@ -9,7 +9,7 @@
 #include "refill.hpp"
 #include "search.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace slab_bitmap_parts {
 
 /// Serves requests for blocks of a size class. Stateless; `table` is the heap.
 class block_service {
@@ -299,4 +299,4 @@ class block_service {
   slab_table table_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::slab_bitmap_parts

@@ -5,7 +5,7 @@
 #include "../slot_survey.hpp"
 #include "table.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace slab_bitmap_parts {
 
 /// The blocks of a class that the slabs in [first, end) could give.
 WARPHEAP_COLD inline slot_part count_blocks(slab_table table, u32 size_class, u32 first, u32 end) {
@@ -31,4 +31,4 @@ WARPHEAP_COLD inline slot_part count_runs(slab_table table, u64 length, u32 firs
   return runs.part();
 }
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::slab_bitmap_parts

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace slab_bitmap_parts {
 
 /// What the host asks of the heap whose words are `table`'s.
 class snapshot {
@@ -199,6 +199,6 @@ class snapshot {
   std::vector<u64> words_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::slab_bitmap_parts
 
 #endif

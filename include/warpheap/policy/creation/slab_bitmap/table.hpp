@@ -29,7 +29,7 @@
 #include "index.hpp"
 #include "words.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace slab_bitmap_parts {
 
 /// View of a heap's slabs; 16 bytes, trivially copyable, owns nothing.
 class slab_table {
@@ -332,4 +332,4 @@ class slab_table {
   slab_geometry geometry_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::slab_bitmap_parts

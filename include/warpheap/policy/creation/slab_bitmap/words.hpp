@@ -6,7 +6,7 @@
 #include "../../../platform/simt.hpp"
 #include "../../../structure/size_class.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace slab_bitmap_parts {
 
 enum class slab_kind : u32 { free = 0, locked = 1, live = 2, run = 3 };
 
@@ -228,4 +228,4 @@ class slab_reservation {
   u64 word_ = 0;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::slab_bitmap_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::slab_bitmap_parts

@@ -6,8 +6,7 @@
 #include "../../config_text.hpp"
 #include "../../defaults.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace creation {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace creation {
 
 /// Settings of tbuddy.
 struct tbuddy_config {
@@ -33,5 +32,4 @@ WARPHEAP_HOST_DEVICE constexpr bool is_valid(tbuddy_config const& config) {
   return is_power_of_two(config.page_bytes) && config.page_bytes >= 16 && config.page_bytes <= size_t{1} << 20;
 }
 
-}  // namespace creation
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::creation

@@ -7,7 +7,7 @@
 
 #include "supply.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::tbuddy_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace tbuddy_parts {
 
 /// Units of a heap. Stateless; `table` is the heap.
 template <class Table>
@@ -104,4 +104,4 @@ struct withdraw_units {
   }
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::tbuddy_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::tbuddy_parts

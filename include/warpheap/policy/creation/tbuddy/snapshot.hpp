@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace warpheap::inline WARPHEAP_BACKEND::tbuddy_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace tbuddy_parts {
 
 template <size_t PageBytes>
 class snapshot {
@@ -138,6 +138,6 @@ class snapshot {
   std::vector<u64> words_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::tbuddy_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::tbuddy_parts
 
 #endif

@@ -22,7 +22,7 @@
 
 #include "table.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::tbuddy_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace tbuddy_parts {
 
 /// Takes and gives back blocks, as nodes of the tree. The caller records which are live (P1).
 template <class Table, class Tree = buddy_tree>
@@ -161,4 +161,4 @@ class block_supply {
   Tree tree_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::tbuddy_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::tbuddy_parts

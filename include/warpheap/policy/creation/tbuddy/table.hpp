@@ -20,7 +20,7 @@
 #include "../report.hpp"
 #include "words.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::tbuddy_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace tbuddy_parts {
 
 /// Counts that no invariant rests on.
 enum class count : u32 { double_frees, foreign_frees, failures };
@@ -217,4 +217,4 @@ WARPHEAP_HOST void table<PageBytes>::initialize(stream_view on, u64 const* prese
   launch(on, {1, 32}, fill_free_pages{}, *this, present);
 }
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::tbuddy_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::tbuddy_parts

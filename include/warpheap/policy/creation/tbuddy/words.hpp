@@ -20,7 +20,7 @@
 
 #include "../../../platform/types.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::tbuddy_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace tbuddy_parts {
 
 /// Whose a block is, which selects one of a page's two order bytes.
 enum class block_owner : u32 { caller, allocator };
@@ -37,4 +37,4 @@ WARPHEAP_HOST_DEVICE constexpr u32 order_byte(u32 word, u32 page, block_owner ow
   return word >> order_shift(page, owner) & 0xff;
 }
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::tbuddy_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::tbuddy_parts

@@ -8,7 +8,7 @@
 #if !defined(__CUDACC_RTC__)
 #include <utility>
 
-namespace warpheap::inline WARPHEAP_BACKEND::throughput_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace throughput_parts {
 
 template <class Layout, class Buddy>
 class snapshot {
@@ -75,6 +75,6 @@ class snapshot {
   decltype(std::declval<Buddy const&>().snapshot()) blocks_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::throughput_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::throughput_parts
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "../shared/bins/table.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::throughput_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace throughput_parts {
 
 /// A supply of chunks: TBuddy's blocks of one order. TBuddy's handle lies among the table's words.
 template <class Layout, class Buddy>
@@ -49,4 +49,4 @@ struct tell_of_pages {
   }
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::throughput_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::throughput_parts

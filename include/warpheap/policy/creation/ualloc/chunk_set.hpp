@@ -13,7 +13,7 @@
 #include "../../../util/random.hpp"
 #include "../shared/bins/table.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::ualloc_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace ualloc_parts {
 
 /// Serves the chunks of a table's pool; its words lie behind the table's.
 template <class Layout>
@@ -75,4 +75,4 @@ class chunk_set {
   bins::far_table<Layout> table_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::ualloc_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::ualloc_parts

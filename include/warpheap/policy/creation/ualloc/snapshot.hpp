@@ -7,7 +7,7 @@
 
 #if !defined(__CUDACC_RTC__)
 
-namespace warpheap::inline WARPHEAP_BACKEND::ualloc_parts {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace ualloc_parts {
 
 template <class Layout>
 class snapshot {
@@ -53,6 +53,6 @@ class snapshot {
   std::vector<u64> chunk_set_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::ualloc_parts
+}}}  // namespace warpheap::WARPHEAP_BACKEND::ualloc_parts
 
 #endif

@@ -11,7 +11,7 @@
 
 #include "../../../platform/device_buffer.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// One live part as the host sees it; address 0 if there is none.
 struct listed_part {
@@ -54,6 +54,6 @@ void for_each_live_part(std::vector<u64> const& created, Visitor visit) {
   }
 }
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND
 
 #endif

@@ -25,7 +25,7 @@
 #include "../../../util/bits.hpp"
 #include "../../../util/random.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 struct alignas(16) part_header {
   u64 word;
@@ -78,4 +78,4 @@ WARPHEAP_HOST_DEVICE inline part_header* header_of(void const* memory) {
   return static_cast<part_header*>(const_cast<void*>(memory)) - 1;
 }
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}  // namespace warpheap::WARPHEAP_BACKEND

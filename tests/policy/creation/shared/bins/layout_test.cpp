@@ -6,8 +6,7 @@
 #include <warpheap/policy/creation/shared/bins/page_store.hpp>
 #include <warpheap/policy/creation/shared/bins/plan.hpp>
 
-namespace warpheap::test {
-namespace {
+namespace warpheap::test { namespace {
 
 using bins::chunk_shape;
 using creation::ualloc_config;
@@ -195,5 +194,4 @@ TEST(RoomWatch, EveryWatchThatEndsHasAValueOfItsOwn) {
   }
 }
 
-}  // namespace
-}  // namespace warpheap::test
+}}  // namespace warpheap::test

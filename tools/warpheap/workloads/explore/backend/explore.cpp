@@ -7,8 +7,7 @@
 #include "warpheap/explore/heap_program.hpp"
 #endif
 
-namespace warpheap::tool {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
 
 #if defined(__CUDACC__)
 
@@ -128,5 +127,4 @@ exploration_row run_exploration(std::string const& allocator, exploration_reques
 
 #endif
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool::WARPHEAP_BACKEND

@@ -12,8 +12,7 @@
 #include "teams.hpp"
 #include "warpheap/heap/allocator.hpp"
 
-namespace warpheap::tool {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
 
 /// One vertex's neighbours, ascending.
 struct adjacency {
@@ -250,5 +249,4 @@ struct erase_edges {
   }
 };
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool::WARPHEAP_BACKEND

@@ -10,8 +10,7 @@
 
 #include "warpheap/platform/simt.hpp"
 
-namespace warpheap::tool::graph {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool::graph { inline namespace WARPHEAP_BACKEND {
 
 /// What a batch changes of one vertex: a block of the sender's heap, which the receiver reads.
 /// `count` targets follow, ascending and without duplicates, in whole pieces of 16 bytes.
@@ -79,5 +78,4 @@ class peer_cluster {
 };
 static_assert(cluster<peer_cluster>);
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool::graph
+}}  // namespace warpheap::tool::graph::WARPHEAP_BACKEND

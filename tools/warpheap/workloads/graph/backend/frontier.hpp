@@ -17,8 +17,7 @@
 #include "workloads/graph/dynamic_graph.hpp"
 #include "workloads/graph/vertex_deal.hpp"
 
-namespace warpheap::tool::graph {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool::graph { inline namespace WARPHEAP_BACKEND {
 
 /// Neighbours `piece_length · number …` of vertex `local`.
 struct frontier_piece {
@@ -121,5 +120,4 @@ struct close_level {
   }
 };
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool::graph
+}}  // namespace warpheap::tool::graph::WARPHEAP_BACKEND

@@ -4,8 +4,7 @@
 #include "backend/workloads.hpp"
 #include "heap_graph.hpp"
 
-namespace warpheap::tool {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
 
 std::unique_ptr<dynamic_graph> make_dynamic_graph(std::string const& allocator, u64 pool_bytes, u32 vertices) {
   return for_allocator(allocator, [&](auto entry) -> std::unique_ptr<dynamic_graph> {
@@ -17,5 +16,4 @@ std::unique_ptr<dynamic_graph> make_traced_dynamic_graph(u64 pool_bytes, u32 ver
   return std::make_unique<graph::heap_graph<default_allocator, traced_heap>>(pool_bytes, vertices);
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool::WARPHEAP_BACKEND

@@ -9,8 +9,7 @@
 #include "lists.hpp"
 #include "messages.hpp"
 
-namespace warpheap::tool::graph {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool::graph { inline namespace WARPHEAP_BACKEND {
 
 /// Made, and called, with its device current. `heap` is what kernels on that device take. `Shared`
 /// is an array like device_buffer, in memory that other members read.
@@ -81,5 +80,4 @@ class basic_graph_member {
 
 using graph_member = basic_graph_member<device_buffer>;
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool::graph
+}}  // namespace warpheap::tool::graph::WARPHEAP_BACKEND

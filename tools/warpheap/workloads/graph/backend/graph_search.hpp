@@ -10,8 +10,7 @@
 #include "warpheap/platform/device_buffer.hpp"
 #include "workloads/graph/dealt_parts.hpp"
 
-namespace warpheap::tool::graph {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool::graph { inline namespace WARPHEAP_BACKEND {
 
 /// The search of one member: its arrays, and its kernels on a stream of its device. Made with that
 /// device current. `Shared` is as a member's.
@@ -114,5 +113,4 @@ search_levels run_search(member_team& team, vertex_deal deal, std::vector<member
   return made;
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool::graph
+}}  // namespace warpheap::tool::graph::WARPHEAP_BACKEND

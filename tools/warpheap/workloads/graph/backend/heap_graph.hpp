@@ -10,8 +10,7 @@
 #include "lists.hpp"
 #include "workloads/graph/dynamic_graph.hpp"
 
-namespace warpheap::tool::graph {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool::graph { inline namespace WARPHEAP_BACKEND {
 
 /// A batch in device memory.
 struct batch_view {
@@ -165,5 +164,4 @@ class heap_graph final : public dynamic_graph {
   double seconds_ = 0;
 };
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool::graph
+}}  // namespace warpheap::tool::graph::WARPHEAP_BACKEND

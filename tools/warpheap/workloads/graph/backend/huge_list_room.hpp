@@ -7,8 +7,7 @@
 #include "teams.hpp"
 #include "warpheap/platform/device_buffer.hpp"
 
-namespace warpheap::tool::graph {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool::graph { inline namespace WARPHEAP_BACKEND {
 
 /// Made with its device current.
 class huge_list_room {
@@ -33,5 +32,4 @@ class huge_list_room {
   device_buffer<u64> scratch_;
 };
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool::graph
+}}  // namespace warpheap::tool::graph::WARPHEAP_BACKEND

@@ -6,8 +6,7 @@
 #include "warpheap/platform/device_buffer.hpp"
 #include "workloads/graph/dynamic_graph.hpp"
 
-namespace warpheap::tool::graph {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool::graph { inline namespace WARPHEAP_BACKEND {
 
 /// Kernel: frees every list.
 struct drop_neighbour_lists {
@@ -44,5 +43,4 @@ inline adjacency_lists lists_of(device_buffer<adjacency> const& lists) {
   return made;
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool::graph
+}}  // namespace warpheap::tool::graph::WARPHEAP_BACKEND

@@ -8,8 +8,7 @@
 #include "warpheap/heap/heap.hpp"
 #include "workloads/graph/dynamic_graph.hpp"
 
-namespace warpheap::tool::graph {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool::graph { inline namespace WARPHEAP_BACKEND {
 
 inline graph_counts counts_of(graph_tally const& now) {
   return {now.mallocs, now.frees, now.failures, now.lost, now.inserted, now.erased, now.live_bytes};
@@ -33,5 +32,4 @@ inline std::string fault_of_member(graph_tally const& now, heap_statistics const
   return {};
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool::graph
+}}  // namespace warpheap::tool::graph::WARPHEAP_BACKEND

@@ -12,8 +12,7 @@
 #include "stream_event.hpp"
 #include "warpheap/platform/device_buffer.hpp"
 
-namespace warpheap::tool::graph {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool::graph { inline namespace WARPHEAP_BACKEND {
 
 /// What a step is for. Times are kept by that.
 enum class phase : u32 { send, apply, free, expand, settle, other };
@@ -96,5 +95,4 @@ class peer_clusters {
   std::vector<device_buffer<member_boxes>> tables_;
 };
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool::graph
+}}  // namespace warpheap::tool::graph::WARPHEAP_BACKEND

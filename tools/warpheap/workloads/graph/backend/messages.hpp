@@ -13,8 +13,7 @@
 #include "warpheap/sync/warp_aggregate.hpp"
 #include "workloads/graph/vertex_deal.hpp"
 
-namespace warpheap::tool::graph {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool::graph { inline namespace WARPHEAP_BACKEND {
 
 /// A slice of a batch in device memory.
 struct slice_view {
@@ -171,5 +170,4 @@ struct free_messages {
   }
 };
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool::graph
+}}  // namespace warpheap::tool::graph::WARPHEAP_BACKEND

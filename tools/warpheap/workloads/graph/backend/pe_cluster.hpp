@@ -7,8 +7,7 @@
 
 #include "cluster.hpp"
 
-namespace warpheap::tool::graph {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool::graph { inline namespace WARPHEAP_BACKEND {
 
 /// Where a PE's pool begins: in its own process, and in this one.
 struct pool_place {
@@ -44,5 +43,4 @@ class pe_cluster {
 };
 static_assert(cluster<pe_cluster>);
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool::graph
+}}  // namespace warpheap::tool::graph::WARPHEAP_BACKEND

@@ -4,8 +4,7 @@
 
 #include "backend/workloads.hpp"
 
-namespace warpheap::tool {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
 
 std::vector<std::string> allocators_of_sets() {
   std::vector<std::string> names;
@@ -26,5 +25,4 @@ std::unique_ptr<dynamic_graph> make_set_graph(std::string const& allocator, u64 
   });
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool::WARPHEAP_BACKEND

@@ -10,8 +10,7 @@
 #include "warpheap/heap/heap_set.hpp"
 #include "workloads/graph/slices.hpp"
 
-namespace warpheap::tool::graph {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool::graph { inline namespace WARPHEAP_BACKEND {
 
 template <set_member Allocator>
 class set_graph final : public dynamic_graph {
@@ -124,5 +123,4 @@ class set_graph final : public dynamic_graph {
   double seconds_ = 0;
 };
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool::graph
+}}  // namespace warpheap::tool::graph::WARPHEAP_BACKEND

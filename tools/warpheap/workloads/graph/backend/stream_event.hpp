@@ -9,8 +9,7 @@
 
 #include "warpheap/platform/simt.hpp"
 
-namespace warpheap::tool {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
 
 #if defined(__CUDACC__)
 
@@ -65,5 +64,4 @@ class stream_event {
 
 #endif
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool::WARPHEAP_BACKEND

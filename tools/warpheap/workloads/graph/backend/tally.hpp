@@ -4,8 +4,7 @@
 
 #include "warpheap/platform/simt.hpp"
 
-namespace warpheap::tool {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
 
 struct graph_tally {
   u64 mallocs = 0, frees = 0, failures = 0, lost = 0, inserted = 0, erased = 0;
@@ -30,5 +29,4 @@ WARPHEAP_DEVICE inline void add(graph_tally& total, graph_tally const& part) {
   add(total.messages_to_others, part.messages_to_others);
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool::WARPHEAP_BACKEND

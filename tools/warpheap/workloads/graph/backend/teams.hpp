@@ -7,8 +7,7 @@
 
 #include "warpheap/sync/warp_aggregate.hpp"
 
-namespace warpheap::tool {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
 
 /// Of a team's lanes with a true predicate: those below the calling lane, and all.
 struct votes {
@@ -136,5 +135,4 @@ struct huge_items {
   }
 };
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool::WARPHEAP_BACKEND

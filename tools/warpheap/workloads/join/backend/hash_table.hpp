@@ -13,8 +13,7 @@
 #include "partition.hpp"
 #include "warpheap/util/bits.hpp"
 
-namespace warpheap::tool::join {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool::join { inline namespace WARPHEAP_BACKEND {
 
 struct hash_table_view {
   table_view tuples;
@@ -69,5 +68,4 @@ class hash_table {
   device_buffer<u32> buckets_, next_;
 };
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool::join
+}}  // namespace warpheap::tool::join::WARPHEAP_BACKEND

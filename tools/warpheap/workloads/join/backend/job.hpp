@@ -10,8 +10,7 @@
 #include "probe.hpp"
 #include "rows.hpp"
 
-namespace warpheap::tool::join {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool::join { inline namespace WARPHEAP_BACKEND {
 
 /// `Pages` is heap_pages or direct_pages.
 template <class Pages>
@@ -141,5 +140,4 @@ class job {
   u64 held_ = 0;  ///< pages
 };
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool::join
+}}  // namespace warpheap::tool::join::WARPHEAP_BACKEND

@@ -7,8 +7,7 @@
 #include "backend/workloads.hpp"
 #include "job.hpp"
 
-namespace warpheap::tool {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
 
 namespace {
 
@@ -45,5 +44,4 @@ std::vector<bench::result> run_join(std::string const& allocator, join_settings 
   return is_walk ? walk_list::visit(allocator, run) : for_allocator(allocator, run);
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool::WARPHEAP_BACKEND

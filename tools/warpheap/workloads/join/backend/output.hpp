@@ -16,8 +16,7 @@
 #include "warpheap/util/bits.hpp"
 #include "workloads/join/tuple.hpp"
 
-namespace warpheap::tool::join {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool::join { inline namespace WARPHEAP_BACKEND {
 
 WARPHEAP_HOST_DEVICE constexpr u32 slots_of(u64 page_bytes) {
   return static_cast<u32>((page_bytes - join_page_header_bytes) / join_tuple_bytes);
@@ -209,5 +208,4 @@ struct free_chains {
   }
 };
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool::join
+}}  // namespace warpheap::tool::join::WARPHEAP_BACKEND

@@ -7,8 +7,7 @@
 #include "tables.hpp"
 #include "warpheap/sync/warp_aggregate.hpp"
 
-namespace warpheap::tool::join {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool::join { inline namespace WARPHEAP_BACKEND {
 
 /// Pages from an allocator under test.
 template <class Allocator, class Heap = basic_heap<Allocator>>
@@ -78,5 +77,4 @@ class direct_pages {
   device_buffer<u64> taken_;
 };
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool::join
+}}  // namespace warpheap::tool::join::WARPHEAP_BACKEND

@@ -8,8 +8,7 @@
 #include "tables.hpp"
 #include "warpheap/sync/warp_aggregate.hpp"
 
-namespace warpheap::tool::join {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool::join { inline namespace WARPHEAP_BACKEND {
 
 inline constexpr u32 most_partition_bits = 16;
 
@@ -108,5 +107,4 @@ class partitioned_table {
   device_buffer<u32> counts_, cursors_, first_, sums_;
 };
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool::join
+}}  // namespace warpheap::tool::join::WARPHEAP_BACKEND

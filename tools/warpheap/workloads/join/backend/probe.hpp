@@ -13,8 +13,7 @@
 #include "hash_table.hpp"
 #include "output.hpp"
 
-namespace warpheap::tool::join {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool::join { inline namespace WARPHEAP_BACKEND {
 
 /// Kernel: thread i looks up probe tuple i; chains[c] becomes what the c-th warp or thread wrote.
 template <class Writer>
@@ -44,5 +43,4 @@ struct probe_tuples {
   }
 };
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool::join
+}}  // namespace warpheap::tool::join::WARPHEAP_BACKEND

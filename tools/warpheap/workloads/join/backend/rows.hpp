@@ -5,8 +5,7 @@
 
 #include "output.hpp"
 
-namespace warpheap::tool::join {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool::join { inline namespace WARPHEAP_BACKEND {
 
 /// Where rows [first, first + size) of the result go. Rows are numbered along the chains, and
 /// within each chain from its head.
@@ -64,5 +63,4 @@ void give_rows(device_buffer<chain> const& chains, u32 slots, Take const& take, 
   }
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool::join
+}}  // namespace warpheap::tool::join::WARPHEAP_BACKEND

@@ -10,8 +10,7 @@
 #include "warpheap/util/random.hpp"
 #include "workloads/join/settings.hpp"
 
-namespace warpheap::tool::join {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool::join { inline namespace WARPHEAP_BACKEND {
 
 /// Threads of a thread block, and thread blocks that fit on a multiprocessor, whatever registers
 /// the allocator needs.
@@ -45,5 +44,4 @@ class device_table {
   device_buffer<u32> keys_, payloads_;
 };
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool::join
+}}  // namespace warpheap::tool::join::WARPHEAP_BACKEND

@@ -10,8 +10,7 @@
 
 #include "physics.hpp"
 
-namespace warpheap::tool::pic {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool::pic { inline namespace WARPHEAP_BACKEND {
 
 struct complex {
   double real, imaginary;
@@ -165,5 +164,4 @@ class field_solver {
   complex const* potential_ = nullptr;
 };
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool::pic
+}}  // namespace warpheap::tool::pic::WARPHEAP_BACKEND

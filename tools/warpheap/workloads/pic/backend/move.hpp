@@ -18,8 +18,7 @@
 #include "warpheap/platform/backoff.hpp"
 #include "warpheap/sync/warp_aggregate.hpp"
 
-namespace warpheap::tool::pic {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool::pic { inline namespace WARPHEAP_BACKEND {
 
 inline constexpr u64 no_memory = 1;
 
@@ -294,5 +293,4 @@ struct drop_lists {
   }
 };
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool::pic
+}}  // namespace warpheap::tool::pic::WARPHEAP_BACKEND

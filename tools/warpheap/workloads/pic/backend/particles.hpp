@@ -19,8 +19,7 @@
 #include "warpheap/platform/device_buffer.hpp"
 #include "warpheap/util/bits.hpp"
 
-namespace warpheap::tool::pic {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool::pic { inline namespace WARPHEAP_BACKEND {
 
 inline constexpr u32 super_cell_x_log2 = 3, super_cell_y_log2 = 2;
 
@@ -133,5 +132,4 @@ WARPHEAP_DEVICE inline void add(u64& total, u64 part) {
   if (part) atomic_ref<u64>{total}.fetch_add(part, order::relaxed);
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool::pic
+}}  // namespace warpheap::tool::pic::WARPHEAP_BACKEND

@@ -14,8 +14,7 @@
 #include "particles.hpp"
 #include "warpheap/util/random.hpp"
 
-namespace warpheap::tool::pic {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool::pic { inline namespace WARPHEAP_BACKEND {
 
 inline constexpr u32 weight_log2 = 20;
 inline constexpr float time_step = 0.2f;
@@ -161,5 +160,4 @@ struct sum_particles {
   }
 };
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool::pic
+}}  // namespace warpheap::tool::pic::WARPHEAP_BACKEND

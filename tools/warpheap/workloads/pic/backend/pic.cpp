@@ -6,8 +6,7 @@
 #include "bench/ledger.hpp"
 #include "simulation.hpp"
 
-namespace warpheap::tool {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
 
 namespace {
 
@@ -73,5 +72,4 @@ std::vector<bench::result> run_pic_capacity(std::string const& allocator, pic_se
   return for_variant(allocator, [&](auto entry) { return capacities(entry.contender(), settings); });
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool::WARPHEAP_BACKEND

@@ -7,8 +7,7 @@
 #include "move.hpp"
 #include "physics.hpp"
 
-namespace warpheap::tool::pic {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool::pic { inline namespace WARPHEAP_BACKEND {
 
 /// Kernel: puts the particles of species `which` into the lists of all super cells. A particle
 /// without memory is stranded.
@@ -75,5 +74,4 @@ struct populate {
   }
 };
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool::pic
+}}  // namespace warpheap::tool::pic::WARPHEAP_BACKEND

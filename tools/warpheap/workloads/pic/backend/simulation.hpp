@@ -15,8 +15,7 @@
 #include "warpheap/policy/creation/ring_buffer.hpp"
 #include "workloads/pic/settings.hpp"
 
-namespace warpheap::tool::pic {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool::pic { inline namespace WARPHEAP_BACKEND {
 
 /// Whether species have heaps of their own.
 template <class Creation>
@@ -232,5 +231,4 @@ class simulation {
   u64 state_ = 0;
 };
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool::pic
+}}  // namespace warpheap::tool::pic::WARPHEAP_BACKEND

@@ -7,8 +7,7 @@
 #include "bench/blocks.hpp"
 #include "workloads/replay/plan.hpp"
 
-namespace warpheap::tool::replay {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool::replay { inline namespace WARPHEAP_BACKEND {
 
 /// What the kernels counted.
 struct tally {
@@ -165,5 +164,4 @@ struct no_calls {
   WARPHEAP_DEVICE void free(void*) const {}
 };
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool::replay
+}}  // namespace warpheap::tool::replay::WARPHEAP_BACKEND

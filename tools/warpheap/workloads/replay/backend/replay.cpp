@@ -3,8 +3,7 @@
 #include "backend/workloads.hpp"
 #include "replayer.hpp"
 
-namespace warpheap::tool {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
 
 bench::result run_replay(std::string const& allocator, replay_settings const& settings) {
   return for_allocator(allocator, [&](auto entry) { return replay::replayer{entry.contender(), settings}.run(); });
@@ -12,5 +11,4 @@ bench::result run_replay(std::string const& allocator, replay_settings const& se
 
 bench::result run_replay_floor(replay_settings const& settings) { return replay::floor_of(settings); }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool::WARPHEAP_BACKEND

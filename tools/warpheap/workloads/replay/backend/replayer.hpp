@@ -10,8 +10,7 @@
 #include "calls.hpp"
 #include "workloads/replay/settings.hpp"
 
-namespace warpheap::tool::replay {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool::replay { inline namespace WARPHEAP_BACKEND {
 
 /// The plan's arrays on the device, and what a pass changes.
 class device_plan {
@@ -155,5 +154,4 @@ inline bench::result floor_of(replay_settings const& settings) {
   return row;
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool::replay
+}}  // namespace warpheap::tool::replay::WARPHEAP_BACKEND

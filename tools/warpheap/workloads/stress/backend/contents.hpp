@@ -9,8 +9,7 @@
 #include "warpheap/platform/simt.hpp"
 #include "warpheap/util/random.hpp"
 
-namespace warpheap::tool {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
 
 /// The contents of one block, which starts at a multiple of 8.
 class block_contents {
@@ -63,5 +62,4 @@ class block_contents {
   u64 tag_, bytes_;
 };
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool::WARPHEAP_BACKEND

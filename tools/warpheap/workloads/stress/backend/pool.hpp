@@ -11,8 +11,7 @@
 #include "warpheap/heap/growth_service.hpp"
 #include "workloads/stress/settings.hpp"
 
-namespace warpheap::tool {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
 
 template <class Allocator>
 class stress_pool {
@@ -75,5 +74,4 @@ class stress_pool<Allocator> {
   stress_growth seen_;
 };
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool::WARPHEAP_BACKEND

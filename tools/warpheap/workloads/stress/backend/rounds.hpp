@@ -17,8 +17,7 @@
 #include "pool.hpp"
 #include "turn_over.hpp"
 
-namespace warpheap::tool {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
 
 template <class Allocator>
 class stress_run {
@@ -325,5 +324,4 @@ class stress_run {
   stress_row row_;
 };
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool::WARPHEAP_BACKEND

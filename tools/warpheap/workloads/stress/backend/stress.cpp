@@ -4,8 +4,7 @@
 #include "backend/workloads.hpp"
 #include "rounds.hpp"
 
-namespace warpheap::tool {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
 
 namespace {
 
@@ -30,5 +29,4 @@ stress_row run_stress(std::string const& allocator, stress_request const& asked)
   });
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool::WARPHEAP_BACKEND

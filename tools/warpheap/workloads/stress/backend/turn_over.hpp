@@ -14,8 +14,7 @@
 #include "contents.hpp"
 #include "workloads/stress/settings.hpp"
 
-namespace warpheap::tool {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
 
 /// A place for a block. Between kernels a slot is nobody's; in a kernel it is one thread's.
 struct stress_slot {
@@ -268,5 +267,4 @@ struct inspect_slots {
   }
 };
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool::WARPHEAP_BACKEND

@@ -6,8 +6,7 @@
 #include "backend/workloads.hpp"
 #include "bench/ledger.hpp"
 
-namespace warpheap::tool {
-inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
 
 namespace {
 
@@ -78,5 +77,4 @@ std::vector<verification> run_verify(std::string const& allocator, bench::reques
   return for_variant(allocator, [&](auto entry) { return verify(entry.contender(), asked); });
 }
 
-}  // namespace WARPHEAP_BACKEND
-}  // namespace warpheap::tool
+}}  // namespace warpheap::tool::WARPHEAP_BACKEND

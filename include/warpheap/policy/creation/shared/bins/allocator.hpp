@@ -23,7 +23,7 @@
 #include "../../slot_survey.hpp"
 #include "unit_source.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::bins {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace bins {
 
 /// Which block a pointer leads to, if any.
 struct block_address {
@@ -311,4 +311,4 @@ class bin_allocator {
   table_type table_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::bins
+}}}  // namespace warpheap::WARPHEAP_BACKEND::bins

@@ -6,8 +6,7 @@
 #include "../../../config_text.hpp"
 #include "../../../defaults.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND {
-namespace creation {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace creation {
 
 /// Settings of ualloc and throughput. Name the fields that differ from the defaults.
 struct ualloc_config {
@@ -67,5 +66,4 @@ WARPHEAP_HOST_DEVICE constexpr bool is_valid(ualloc_config const& config) {
   return chunks && least && largest && config.arenas <= 1024 && config.burst_bins >= 1 && config.burst_bins <= 16;
 }
 
-}  // namespace creation
-}  // namespace warpheap::inline WARPHEAP_BACKEND
+}}}  // namespace warpheap::WARPHEAP_BACKEND::creation

@@ -6,7 +6,7 @@
 #include "../../../../sync/srcu.hpp"
 #include "room_watch.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::bins {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace bins {
 
 /// Steps whose omission only a rare schedule shows. Tests leave them out, one at a time.
 struct no_faults {
@@ -23,4 +23,4 @@ struct no_faults {
   WARPHEAP_DEVICE static void tell_of_units(room_watch const& watch) { watch.room_appeared(); }
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::bins
+}}}  // namespace warpheap::WARPHEAP_BACKEND::bins

@@ -24,7 +24,7 @@
 #include "layout.hpp"
 #include "words.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::bins {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace bins {
 
 struct bin_header {
   srcu_node node;  ///< for the reclamation of the bin; first, so that its address is the bin's
@@ -125,4 +125,4 @@ class bin_view {
   bin_header* header_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::bins
+}}}  // namespace warpheap::WARPHEAP_BACKEND::bins

@@ -26,7 +26,7 @@
 #include "../../../../util/bits.hpp"
 #include "config.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::bins {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace bins {
 
 inline constexpr u32 page_log2 = 12, page_bytes = 1u << page_log2;
 inline constexpr u32 header_bytes = 128, tail_bytes = 128, tails_per_special = page_bytes / tail_bytes - 1;
@@ -154,4 +154,4 @@ struct layout {
   }
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::bins
+}}}  // namespace warpheap::WARPHEAP_BACKEND::bins

@@ -21,7 +21,7 @@
 
 #include "table.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::bins {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace bins {
 
 /// Blocks of one bin that are ours and not yet chosen.
 struct bin_share {
@@ -144,4 +144,4 @@ class bin_list {
   u32 arena_, size_class_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::bins
+}}}  // namespace warpheap::WARPHEAP_BACKEND::bins

@@ -23,7 +23,7 @@
 
 #include "table.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::bins {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace bins {
 
 /// The pages of a chunk as bits: pure functions of its two words.
 namespace page_bits {
@@ -304,4 +304,4 @@ class page_store {
   u32 arena_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::bins
+}}}  // namespace warpheap::WARPHEAP_BACKEND::bins

@@ -10,7 +10,7 @@
 
 #include "table.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::bins {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace bins {
 
 inline constexpr u32 chunks_an_arena = 2;
 
@@ -43,4 +43,4 @@ WARPHEAP_HOST_DEVICE constexpr pool_plan plan_pool(u64 pool_bytes, creation::ual
   return {chunks, arenas != 0 ? arenas : 1, log2};
 }
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::bins
+}}}  // namespace warpheap::WARPHEAP_BACKEND::bins

@@ -23,7 +23,7 @@
 #include "list.hpp"
 #include "page_store.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::bins {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace bins {
 
 /// Bits of one bitmap word of a bin, which their owners have cleared and not yet counted as free.
 struct cleared_blocks {
@@ -202,4 +202,4 @@ class recycler {
   }
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::bins
+}}}  // namespace warpheap::WARPHEAP_BACKEND::bins

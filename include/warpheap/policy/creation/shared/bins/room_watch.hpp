@@ -25,7 +25,7 @@
 #include "../../../../platform/simt.hpp"
 #include "../../../../util/bits.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::bins {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace bins {
 
 /// The word's fields: pure functions.
 namespace room_watch_word {
@@ -77,4 +77,4 @@ class room_watch {
   atomic_ref<u64> word_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::bins
+}}}  // namespace warpheap::WARPHEAP_BACKEND::bins

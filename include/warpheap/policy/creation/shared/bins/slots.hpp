@@ -5,7 +5,7 @@
 #include "../../slot_survey.hpp"
 #include "recycler.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::bins {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace bins {
 
 template <class Layout, class Supply, class Faults = no_faults>
 class slot_counter {
@@ -45,4 +45,4 @@ class slot_counter {
   table<Layout> table_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::bins
+}}}  // namespace warpheap::WARPHEAP_BACKEND::bins

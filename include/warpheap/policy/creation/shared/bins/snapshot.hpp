@@ -13,7 +13,7 @@
 
 #include "../../report.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::bins {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace bins {
 
 template <class Layout>
 class snapshot {
@@ -246,6 +246,6 @@ class snapshot {
   std::vector<bin_header> headers_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::bins
+}}}  // namespace warpheap::WARPHEAP_BACKEND::bins
 
 #endif

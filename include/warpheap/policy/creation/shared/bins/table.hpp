@@ -13,7 +13,7 @@
 #include "header.hpp"
 #include "room_watch.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::bins {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace bins {
 
 /// Counts that no invariant rests on.
 enum class count : u32 { double_frees, foreign_frees, failures };
@@ -202,4 +202,4 @@ struct write_place {
   }
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::bins
+}}}  // namespace warpheap::WARPHEAP_BACKEND::bins

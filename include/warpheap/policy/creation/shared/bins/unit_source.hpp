@@ -28,7 +28,7 @@
 
 #include "recycler.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::bins {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace bins {
 
 /// Units of a class in an arena; 0 units: memory is out.
 struct unit_grant {
@@ -233,4 +233,4 @@ class unit_source {
   u32 size_class_;
 };
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::bins
+}}}  // namespace warpheap::WARPHEAP_BACKEND::bins

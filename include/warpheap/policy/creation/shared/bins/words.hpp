@@ -5,7 +5,7 @@
 
 #include "../../../../util/bits.hpp"
 
-namespace warpheap::inline WARPHEAP_BACKEND::bins {
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace bins {
 
 // An arena's room word holds what a search that is about to fail needs to know of the arena, and
 // one read-modify-write reads it:
@@ -82,4 +82,4 @@ WARPHEAP_HOST_DEVICE constexpr bool stays_listed(u64 word, u32 blocks, u32 capac
 
 }  // namespace bin_life
 
-}  // namespace warpheap::inline WARPHEAP_BACKEND::bins
+}}}  // namespace warpheap::WARPHEAP_BACKEND::bins
