@@ -3,13 +3,13 @@
 // each step it frees about a quarter of them, the oldest first. Then the threads of a warp ask in
 // turn until their warp's budget of bytes is used.
 //
-// R1  There is a thread for every 2 KiB of the pool, and the budgets together are the level, a
-//     share of the pool. Refused calls use up the budget of their step, so all calls of a step are
-//     known before the first is made.
-// R2  Of its m blocks a thread frees (m + r) / 4 rounded down, with r random below 4. So blocks of
-//     one age die in different steps, and their neighbours live on.
-// R3  Sizes are drawn from two octaves, which move from 16 to 64 bytes up to 1 to 4 KiB and back in
-//     one cycle.
+// rings.R1  There is a thread for every 2 KiB of the pool, and the budgets together are the level,
+//     a share of the pool. Refused calls use up the budget of their step, so all calls of a step
+//     are known before the first is made.
+// rings.R2  Of its m blocks a thread frees (m + r) / 4 rounded down, with r random below 4. So
+//     blocks of one age die in different steps, and their neighbours live on.
+// rings.R3  Sizes are drawn from two octaves, which move from 16 to 64 bytes up to 1 to 4 KiB and
+//     back in one cycle.
 //
 // The host plans the steps; nothing here calls an allocator.
 #pragma once
@@ -34,7 +34,7 @@ class drifting_rings {
     std::vector<asked_block> leaving;
     for (u64 thread = 0; thread < rings_.size(); ++thread) {
       auto& ring = rings_[thread];
-      u64 const freed = (ring.size() + random(step, ~thread) % 4) / 4;  // R2
+      u64 const freed = (ring.size() + random(step, ~thread) % 4) / 4;  // rings.R2
       auto const end = ring.begin() + static_cast<std::ptrdiff_t>(freed);
       leaving.insert(leaving.end(), ring.begin(), end);
       ring.erase(ring.begin(), end);
@@ -44,7 +44,7 @@ class drifting_rings {
 
   /// What the calls of a step ask for, warp by warp.
   std::vector<u64> plan(u64 step) {
-    auto const draw = drifting_sizes(sizes, step, steps_);  // R3
+    auto const draw = drifting_sizes(sizes, step, steps_);  // rings.R3
     std::vector<u64> wanted;
     callers_.clear();
     for (u64 first = 0; first < rings_.size(); first += warp_lanes) {
@@ -52,7 +52,7 @@ class drifting_rings {
       for (u64 lane = 0; lane < warp_lanes; ++lane) used += bytes_of(rings_[first + lane]);
       for (u64 lane = random(step, first);; ++lane) {
         u64 const bytes = draw.of(static_cast<u32>(random(step, wanted.size()) >> 32));
-        used += bytes;  // R1
+        used += bytes;  // rings.R1
         if (used > budget_) break;
         wanted.push_back(bytes);
         callers_.push_back(first + lane % warp_lanes);
@@ -74,7 +74,7 @@ class drifting_rings {
   }
 
  private:
-  static constexpr u64 bytes_of_thread = 2048;  ///< R1
+  static constexpr u64 bytes_of_thread = 2048;  ///< rings.R1
 
   u64 random(u64 step, u64 number) const { return mix(mix(seed_ ^ mix(step)) + number); }
 

@@ -8,13 +8,13 @@
 //   drifting   sizes are drawn from two octaves, which move from the least of the range to the most
 //              and back; as they grow, fewer slots are in use
 //
-// L1  The number of slots is that of blocks of the range's mean size that make up the level, a
-//     share of the pool. A level above 1 asks for more than there is.
-// L2  The bytes asked for stay at or below the level on average: a step leaves as many slots in use
-//     as blocks of its mean size make up the level. Slots that it does not choose keep blocks of
-//     earlier steps, of which the same is true.
-// L3  Of four neighbouring slots a step chooses one, by a hash: the slot of call i, which thread i
-//     makes. So all lanes of a warp call, and the calls of a step are known beforehand.
+// slot_load.L1  The number of slots is that of blocks of the range's mean size that make up the
+//     level, a share of the pool. A level above 1 asks for more than there is.
+// slot_load.L2  The bytes asked for stay at or below the level on average: a step leaves as many
+//     slots in use as blocks of its mean size make up the level. Slots that it does not choose keep
+//     blocks of earlier steps, of which the same is true.
+// slot_load.L3  Of four neighbouring slots a step chooses one, by a hash: the slot of call i, which
+//     thread i makes. So all lanes of a warp call, and the calls of a step are known beforehand.
 #pragma once
 
 #include "log_uniform.hpp"
@@ -96,7 +96,7 @@ class slot_load {
   }
 
  private:
-  /// L1, L2
+  /// slot_load.L1, slot_load.L2
   u64 slots_of(log_uniform_draw sizes) const {
     u64 const groups = static_cast<u64>(bytes_ / sizes.mean()) / slot_group;
     return std::max<u64>(groups, 1) * slot_group;

@@ -1,90 +1,76 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that every invariant that is cited, like T3, is defined exactly once where the citation says.
+"""Checks that every invariant has one label in the whole tree, like buddy.T3, with one definition and a test.
 
-A definition is a line of a comment or a page that begins with the label: "//   T3  while p's record is unlocked, ...", or
-"- **T3** ...", "- T3 ...", "| T3 | ..." on a page. Its place is the folder of the policy, or the file elsewhere and in a
-folder "shared", where parts of several policies lie. A citation inside that place, on the page or in a test of that name is
-bare; others say the place first: "slab_set S1", "srcu U1 to U3".
-A page may define what its headers define, in other words. In backticks nothing is a citation.
+A definition is a line of a source's comment that begins with the label: "//   buddy.T3  while p's record is unlocked, ...". All
+else that has the label cites it, and a bare T3 in a comment or on a page is a fault; in backticks and quotes it is none.
+docs/design/verification.md has two tables that are read here: "| `buddy` | [path](path) |", where labels of a word are
+defined, and "| buddy.T3, buddy.T4 | reason |", the labels that no test cites. That table may only shrink.
 """
 
 import collections
-import pathlib
 import re
 import sys
 
 import compilers
 
-LABEL = r"[A-Z]\d{1,2}"
-DEFINITION = re.compile(rf"^\s*//+ {{1,4}}({LABEL})  +\S|^- (?:\*\*)?({LABEL})(?:\*\*)? \S|^\| \*{{0,2}}({LABEL})\*{{0,2}} \|")
-# "srcu U1 to U3", "slab_set S1, S2", "[srcu](srcu.md) U1": the place holds for all labels that follow at once.
-CITATION = re.compile(rf"(?:\b(\w+)(?:\]\([^)]*\))?(?:'s)? )?\b({LABEL}(?:(?: to |, | and |-){LABEL})*)\b(?!\w|\.\d)")
+PAGE = "docs/design/verification.md"
+LABEL = r"[a-z_]+\.[A-Z]\d{1,2}"
+CITATION = re.compile(rf"(?<![\w/.]){LABEL}\b(?!\.\w)")
+DEFINITION = re.compile(rf"^\s*//+ {{1,4}}({LABEL})  \S")
+BARE = re.compile(r"(?<![\w.-])[A-Z]\d{1,2}\b(?!\.\d|-\d)")
 QUOTED = re.compile(r'`[^`]*`|"[^"]*"')
+PLACES = re.compile(r"^\| `(\w+)` \| (.*) \|$", re.MULTILINE)
+UNTESTED = re.compile(rf"^\| ({LABEL}(?:, {LABEL})*) \| ", re.MULTILINE)
 CACHES = {"L1", "L2"}
 
 
-def place_of(name, places=()):
-    """Where a file's labels belong: the folder of a policy or of a part that policies share, a file's name, or what a test's
-    name begins with."""
-    policy = re.match(r"(?:include/warpheap|tests)/policy/\w+/(?!shared/\w+\.)(?:shared/)?(\w+?)(?:/|\.hpp$|_test\.cpp$)", name)
-    stem = pathlib.PurePath(name).name.split(".")[0]
-    if policy:
-        return policy[1]
-    begins = [place for place in places if stem == place or stem.startswith(place + "_")]
-    return max(begins, key=len, default=stem)
-
-
-def comment_or_line(name, line):
-    """What of a line may cite: a page's line, a source's comment."""
-    if not name.endswith(".md"):
-        line = line[line.find("//") :] if "//" in line else ""
-    return QUOTED.sub("", line)
+def lines_of(texts):
+    return ((f"{name}:{number}", line) for name in texts for number, line in enumerate(texts[name].splitlines(), 1))
 
 
 def check(texts):
     """The faults of files, given as {name: text}, a line each."""
-    defined = collections.defaultdict(lambda: collections.defaultdict(list))
-    for name, text in texts.items():
-        for number, line in enumerate(text.splitlines(), 1):
-            if found := DEFINITION.match(line):
-                label = next(filter(None, found.groups()))
-                defined[place_of(name)][label].append((name, number))
+    places = {word: re.findall(r"\]\([./]*(.*?)\)", paths) for word, paths in PLACES.findall(texts[PAGE])}
+    untested = set(re.findall(LABEL, " ".join(UNTESTED.findall(texts[PAGE]))))
+    tested = {label for name in texts if name.startswith("tests/") for label in CITATION.findall(texts[name])}
+    defined = collections.defaultdict(list)
+    for where, line in lines_of(texts):
+        if found := DEFINITION.match(line):
+            defined[found[1]].append(where)
     faults = []
-    for place, labels in defined.items():
-        for label, where in labels.items():
-            of_sources = [f"{name}:{number}" for name, number in where if not name.endswith(".md")]
-            if len(of_sources) > 1:
-                faults.append(f"{of_sources[1]}: {label} of {place} is defined at {of_sources[0]} already")
-    known = {label for labels in defined.values() for label in labels}
-    for name, text in texts.items():
-        own = place_of(name, defined)
-        for number, line in enumerate(text.splitlines(), 1):
-            for said, labels in CITATION.findall(comment_or_line(name, line)):
-                place = said if said in defined else own
-                for label in re.findall(LABEL, labels):
-                    if label in known and label not in defined[place] and label not in CACHES:
-                        faults.append(f"{name}:{number}: {label} is not defined in {place}")
+    for label, where in defined.items():
+        if len(where) > 1:
+            faults.append(f"{where[1]}: {label} is defined at {where[0]} already")
+        if not where[0].startswith(tuple(places.get(label.split(".")[0], []))):
+            faults.append(f"{where[0]}: {label} belongs elsewhere, or its first word is not in {PAGE}")
+        if (label in tested) == (label in untested):
+            faults.append(f"{where[0]}: {label} is {'cited' if label in tested else 'not cited'} by a test: see {PAGE}")
+    bare = {label.split(".")[1] for label in defined} - CACHES
+    for where, line in lines_of(texts):
+        faults += [f"{where}: {label} is not defined" for label in CITATION.findall(line) if label not in defined]
+        comment = line if ".md:" in where else line[line.find("//") :] if "//" in line else ""
+        faults += [f"{where}: whose {label}?" for label in BARE.findall(QUOTED.sub("", comment)) if label in bare]
     return faults
 
 
 def self_test():
     texts = {
-        "include/warpheap/policy/creation/a/table.hpp": "//   T1  words are even.\n",
-        "include/warpheap/policy/creation/a/take.hpp": "// By T1 there is one; q S1 and S2 say where, and an L2 is a cache.\n",
-        "include/warpheap/policy/creation/shared/w.hpp": "//   W1  words are locked.\n// W1 again.\n",
-        "include/warpheap/policy/creation/a/free.hpp": "// By w W1.\n",
-        "include/warpheap/sync/q.hpp": "//   S1  no lane waits.\n//   S2  none sleeps.\n",
-        "docs/design/a.md": "- **T1** Words are even. `S9` is code. See q S1 to S2.\n",
-        "tests/policy/creation/a/twins_test.cpp": "// T1 left out.\n",
+        PAGE: "| `a` | [a](../../include/a/) |\n| `q` | [q](../../include/q.hpp) |\n| q.S1, q.S2 | of speed |\n",
+        "include/a/table.hpp": "//   a.T1  words are even.\n",
+        "include/a/take.hpp": "// By a.T1 there is one; q.S1 says where, and an L2 is a cache.\n",
+        "include/q.hpp": "//   q.S1  no lane waits.\n//   q.S2  none sleeps.\n",
+        "docs/design/a.md": "- **a.T1** Words are even. `S1` is code.\n",
+        "tests/a/twins_test.cpp": '// a.T1 left out.\nexpect("T1");\n',
     }
     planted = {
-        "elsewhere": ("include/warpheap/sync/r.hpp", "// By S1.\n"),
-        "second of a list": ("include/warpheap/sync/r.hpp", "// By q S1, T1.\n"),
-        "nowhere in the folder": ("include/warpheap/policy/creation/a/free.hpp", "// As S2 says.\n"),
-        "of a shared part": ("include/warpheap/policy/creation/shared/v.hpp", "// As W1 says.\n"),
-        "defined twice": ("include/warpheap/policy/creation/a/free.hpp", "//   T1  words are odd.\n"),
-        "page": ("docs/design/q.md", "By T1.\n"),
+        "bare": ("include/a/take.hpp", "// By T1.\n"),
+        "bare on a page": ("docs/design/a.md", "By a.T1 and S1.\n"),
+        "unknown": ("include/a/take.hpp", "// By a.T2.\n"),
+        "defined twice": ("include/a/take.hpp", "//   a.T1  words are odd.\n"),
+        "defined elsewhere": (PAGE, texts[PAGE].replace("include/a/", "include/b/")),
+        "without a test": ("tests/a/twins_test.cpp", "// nothing\n"),
+        "with a test by now": ("tests/q_test.cpp", "// q.S1\n"),
     }
     missed = [kind for kind, (name, text) in planted.items() if len(check({**texts, name: text})) != 1]
     if missed or check(texts):
@@ -97,10 +83,11 @@ def self_test():
 def main():
     if compilers.arguments(__doc__).parse_args().self_test:
         return self_test()
-    patterns = ["include/*.hpp", "docs/design/*.md", "tests/*.hpp", "tests/*.cpp", "bench/*.hpp"]
+    patterns = ["include/*.hpp", "docs/*.md", "*.md", "tests/*.hpp", "tests/*.cpp", "bench/*.hpp", "tools/*.hpp", "tools/*.cpp"]
+    patterns += ["scripts/check_override.py", "scripts/mutation/*.json"]
     texts = {name: (compilers.ROOT / name).read_text() for name in compilers.tracked(*patterns)}
     faults = check(texts)
-    print("\n".join(faults) or f"{len(texts)} files cite what is defined once")
+    print("\n".join(faults) or f"{len(texts)} files cite what is defined once, and tested")
     return 1 if faults else 0
 
 

@@ -7,8 +7,8 @@ unit without the header and with the lowest register bound, override_main.cu wit
 override_bounds.cu, whose kernels have all kinds of bounds. In the linked program
 
   no call of CUDA's own allocator is left
-  N2 of heap/override_names.hpp: no function that malloc, free and __cuda_syscall_aligned_malloc call, directly or not, uses more
-  than 32 registers
+  override.N2: no function that malloc, free and __cuda_syscall_aligned_malloc call, directly or not, uses more than
+  32 registers
   each unit with the header has a variable of its own for its heap
 
 For one architecture also with override_growing.hpp, whose malloc asks the host for memory.

@@ -276,6 +276,7 @@ struct allocate {
   }
 };
 
+// checked.M3
 TEST(Checked, LetsOneOfSeveralFreesOfABlockEndItsLife) {
   test::for_each_schedule(12, [] {
     crowded_heap const heap{one_mib};
@@ -312,7 +313,7 @@ struct count_known {
 };
 
 /// Compares the map with the blocks that threads hold, and with those of the heap below, after all
-/// schedules (block_map M1, M2).
+/// schedules (checked.M1, checked.M2).
 template <checked_config Config>
 void expect_map_of_all_that_live() {
   test::for_each_schedule(100, [] {
@@ -335,6 +336,7 @@ TEST(Checked, KnowsAfterwardsAllBlocksThatLiveAndNoOthers) {
   expect_map_of_all_that_live<checked_config{.quarantine_blocks = 2, .quarantine_bytes = 4000}>();
 }
 
+// checked.Q1
 TEST(Checked, RefusesOnlyWhatWouldBeRefusedWithoutAQuarantine) {
   constexpr size_t bytes = 60'000;
   u64 served = 0, refused = 0;

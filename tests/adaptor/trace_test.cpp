@@ -236,7 +236,7 @@ template <class Ref>
 struct as_it_is : Ref {
   WARPHEAP_HOST_DEVICE explicit as_it_is(Ref ref) : Ref{ref} {}
 };
-/// Broken: the block is the heap's again before its free has a ticket (trace_log T2).
+/// Broken: the block is the heap's again before its free has a ticket (trace.T2).
 template <class Ref>
 struct frees_first : as_it_is<Ref> {
   using as_it_is<Ref>::as_it_is;
@@ -290,6 +290,7 @@ bool are_turns_sound(call_trace const& trace) {
   return sound;
 }
 
+// trace.T1, trace.T3
 TEST(Traced, HasAllCallsInAnOrderThatTheProgramCanHaveMadeThem) {
   test::for_each_schedule(48, [] { EXPECT_EQ(fault_of_passing(traced_passing<as_it_is>()), ""); });
   test::for_each_schedule(48, [] { EXPECT_TRUE(are_turns_sound(traced_turns<as_it_is>())); });

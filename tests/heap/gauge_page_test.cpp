@@ -79,6 +79,7 @@ class GaugePage : public testing::Test {
   test::runtime_folder runtime;
 };
 
+// gauge.P2
 TEST_F(GaugePage, NeverShowsPartsOfTwoReadings) {
   shared_page const memory{gauge_page::prefix, sizeof(gauge_page)};
   auto& page = page_of(memory);

@@ -94,6 +94,7 @@ struct ask_in_vain {
   }
 };
 
+// growth.G4
 TEST(PolledHeap, GrowsByWhatWasRefusedAtOneTimeHoweverOftenItWasTried) {
   for (auto const threads : {launch_shape{1, 1}, launch_shape{1, 32}, launch_shape{3, 40}}) {
     u64 const lanes = u64{threads.blocks} * threads.threads, bytes = granule / 4;
@@ -210,6 +211,7 @@ TEST(WaitingHeap, IsServedWhileItsKernelRuns) {
   EXPECT_EQ(service.failure(), nullptr);
 }
 
+// growth.G3
 TEST(WaitingHeap, GetsNullSoonWhereThereIsNoMore) {
   patient_heap heap{growth{.initial = granule, .limit = 2 * granule, .chunk = granule}};
   growth_service const service{heap};
@@ -246,6 +248,7 @@ TEST(WaitingHeap, FindsBlocksThatWereFreedMeanwhile) {
   EXPECT_NE(others[0], nullptr);
 }
 
+// growth.G2
 TEST(PolledHeap, UsesAndTrimsWhatAServiceHasMapped) {
   polled_heap heap{growth{.initial = 0, .limit = 64 * granule, .chunk = granule}};
   device_buffer<u64*> const blocks(threads);

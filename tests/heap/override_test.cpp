@@ -148,6 +148,7 @@ TEST(OverrideHeap, AnswersNullWhenItIsFullAndServesAgainAfterFrees) {
   EXPECT_EQ(made.heap().statistics().live_blocks, 45u);
 }
 
+// override.O2
 TEST(OverrideHeap, IsOneAtATime) {
   {
     override_heap const first{1_MiB};
@@ -180,6 +181,7 @@ struct pretended_unit {
   }
 };
 
+// override.O3
 TEST(OverrideHeap, RefusesUnitsThatWereCompiledForAnotherAllocator) {
   {
     detail::override_unit const other{"other.cu", "another allocator", pretended_unit::variable};
@@ -191,6 +193,7 @@ TEST(OverrideHeap, RefusesUnitsThatWereCompiledForAnotherAllocator) {
   EXPECT_THAT(ask(), Each(testing::NotNull()));
 }
 
+// override.O1
 TEST(OverrideHeap, SaysWhichUnitTheDeviceCannotRunAndBindsNone) {
   pretended_unit::start();
   {

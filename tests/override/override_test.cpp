@@ -251,6 +251,7 @@ TEST(DropIn, ServesTheDeviceOnWhichItWasMade) {
 }
 
 // The last test: a reset frees all memory on the device.
+// override.O4
 TEST(DropIn, OutlivesAResetOfTheDeviceAndFreesNothingThen) {
   auto made = std::make_unique<override_heap>(64_MiB);
   {

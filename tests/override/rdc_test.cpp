@@ -20,6 +20,7 @@ using namespace warpheap::literals;
 constexpr u32 threads = 1000;
 
 // "abi": callers keep values in registers that our functions used.
+// override.N1, override.N2
 TEST(RelocatableDropIn, abi_CallersKeepTheirValues) {
   override_heap made{64_MiB};
   std::vector<u32> values(threads);

@@ -98,6 +98,7 @@ TEST_F(SharedPage, SaysWhichPageCouldNotBeMade) {
                         std::to_string(getpid()) + ".0"));
 }
 
+// shared_page.H1
 TEST_F(SharedPage, IsAbandonedFromItsMakersEndOn) {
   auto child = child_with_page();
   auto const name = page_of(child.id());
@@ -136,7 +137,7 @@ TEST_F(SharedPage, IsRemovedByOneReaderAndNotTakenForItsSuccessor) {
   EXPECT_TRUE(runtime.has(name));
 }
 
-// A reader takes a page that is not locked yet for an abandoned one (H2).
+// A reader takes a page that is not locked yet for an abandoned one (shared_page.H2).
 TEST_F(SharedPage, OfWhichAReaderRemovedTheBeginningsIsMadeAgain) {
   std::atomic<bool> stops{false};
   std::atomic<u64> removed{0};
@@ -158,6 +159,7 @@ TEST_F(SharedPage, OfWhichAReaderRemovedTheBeginningsIsMadeAgain) {
   reader.join();
 }
 
+// shared_page.H3
 TEST_F(SharedPage, EndsWithItsMakerAndNotWithAChildOfThat) {
   auto made = std::make_unique<shared_page>(prefix, bytes);
   auto const name = made->name();

@@ -30,6 +30,7 @@ struct claim_all {
   }
 };
 
+// bitmap.M1, bitmap.M2
 TEST(Bitmap, ClaimsEachFreeBlockOnce) {
   constexpr u32 word_count = 3;
   constexpr u64 valid = 0x0000'7fff'ffff'fff1;
@@ -114,6 +115,7 @@ bool keeps_counts() {
   return words[0] == 0 && uses[0] >= 32 && blocks[0] + blocks[1] + blocks[2] == uses[0];
 }
 
+// bitmap.M3
 TEST(Bitmap, WhatAnOwnerDidHappensBeforeTheNextOwner) {
   for_each_schedule(200, [] { EXPECT_TRUE(keeps_counts<bitmap>()); });
 }

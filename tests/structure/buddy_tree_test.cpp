@@ -27,6 +27,7 @@ struct fill_tree {
   }
 };
 
+// buddy.T2
 TEST(BuddyTree, IsMadeOfTheFewestBlocksForAnyNumberOfPages) {
   for (u32 const pages : {1u, 2u, 3u, 4u, 5u, 7u, 8u, 9u, 31u, 33u, 63u, 64u, 65u, 100u, 127u, 1000u, 4097u}) {
     owned_tree const expected{pages};
@@ -87,7 +88,7 @@ TEST(BuddyTree, ServesWarpsOfAnyShape) {
 #if !defined(__CUDACC__)
 
 /// The last thread reads every record by read-modify-write until all others are done, and counts
-/// buddies that are both available (T1).
+/// buddies that are both available (buddy.T1).
 struct watch_buddies {
   WARPHEAP_DEVICE void operator()(u64* records, u64* units, u32 pages, u32* done, u32* pairs, u32* marks,
                                   tree_report* report) const {
@@ -278,6 +279,7 @@ TEST(BuddyTree, ATreeThatDoesNotLookAgainIsCaught) {
   EXPECT_TRUE((is_caught<tree_without_second_look>(300, 8, {2, 5})));
 }
 
+// buddy.T3
 TEST(BuddyTree, ATreeThatUnlocksEarlyIsCaught) { EXPECT_TRUE((is_caught<tree_that_unlocks_early>(300, 8, {2, 5}))); }
 
 TEST(BuddyTree, ASoundTreeIsNot) { EXPECT_FALSE((is_caught<buddy_tree>(60, 8, {2, 5}))); }

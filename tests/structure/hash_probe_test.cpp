@@ -51,6 +51,7 @@ TEST(HashProbe, IsTheFormulaOfThePaperInBlocks) {
     }
 }
 
+// probe.H1
 TEST(HashProbe, FirstPlacesOfConsecutiveNumbersAreAPermutation) {
   for (u32 places = 1; places <= 700; ++places)
     for (u32 const most_run : {1u, 4u, 8u}) {
@@ -74,6 +75,7 @@ TEST(HashProbe, RunsLieSideBySide) {
   EXPECT_NE(probe.first(8), probe.first(7) + 1) << "and runs apart";
 }
 
+// probe.H2
 TEST(HashProbe, VisitsEveryPlaceSoonerOrLater) {
   u32 most_turns = 0;
   for (u32 places = 1; places <= 300; ++places)

@@ -89,6 +89,7 @@ struct drain_all {
   }
 };
 
+// mailbox.M1
 TEST(Mailbox, GivesBackEachAddressOnce) {
   constexpr u64 pool_bytes = u64{12} << 20, all = pool_bytes / 16;
   u64 turn = 0;
@@ -258,6 +259,7 @@ struct drain_and_count {
 };
 
 // All are there from the start, and are drawn at random. What one does alone, the others wait for.
+// drain.D1
 TEST(Mailbox, IsDrainedByAllOfACrowd) {
   constexpr u32 regions = 64, drains = 64;
   for (u64 seed = 0; seed < 50; ++seed) {
@@ -282,6 +284,7 @@ TEST(Mailbox, IsDrainedByAllOfACrowd) {
 }
 #endif
 
+// drain.D3
 TEST(Mailbox, LosesNothingBetweenPostsAndDrains) {
   u64 turn = 0;
   test::for_each_schedule(2500, [&] { EXPECT_TRUE(exchange_goes_well<box_type>(turn++)); });
@@ -312,6 +315,7 @@ struct drain_for_others {
   }
 };
 
+// drain.D2
 TEST(Mailbox, DrainsForCallsThatHaveHeardOfMore) {
   test::for_each_schedule(16000, [&] {
 #if !defined(__CUDACC__)
@@ -332,6 +336,7 @@ TEST(Mailbox, DrainsForCallsThatHaveHeardOfMore) {
 #if !defined(__CUDACC__)
 
 /// Broken twins of the posting side.
+/// mailbox.M2 left out
 struct no_summary : peer_access {
   static u64 fetch_or(u64* word, u64 bits, order how) {
     return how == order::acquire ? 0 : peer_access::fetch_or(word, bits, how);
@@ -342,16 +347,19 @@ struct no_root : peer_access {
     return how == order::relaxed ? 0 : peer_access::fetch_or(word, bits, how);
   }
 };
+// mailbox.M5 left out
 struct no_release_of_blocks : peer_access {
   static u64 fetch_or(u64* word, u64 bits, order how) {
     return peer_access::fetch_or(word, bits, how == order::acq_rel ? order::acquire : how);
   }
 };
+// mailbox.M3 left out
 struct no_acquire_of_clears : peer_access {
   static u64 fetch_or(u64* word, u64 bits, order how) {
     return peer_access::fetch_or(word, bits, how == order::acq_rel ? order::release : how);
   }
 };
+// mailbox.M4 left out
 struct no_acquire_of_the_summary : peer_access {
   static u64 load(u64* word, order) { return peer_access::load(word, order::relaxed); }
   static u64 fetch_or(u64* word, u64 bits, order how) {

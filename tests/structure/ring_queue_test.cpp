@@ -37,7 +37,8 @@ class queue {
 
   ring_queue view() const { return {words_.data(), items_}; }
 
-  /// What contradicts Q1 to Q5 while the queue is quiet and holds all items but `missing`.
+  /// What contradicts ring_queue.Q1, ring_queue.Q2, ring_queue.Q3, ring_queue.Q4 or ring_queue.Q5
+  /// while the queue is quiet and holds all items but `missing`.
   void expect_sound(u32 missing = 0) const {
     auto const words = words_.to_host();
     u32 const pops = words[ring_queue::pops_word], pushes = words[ring_queue::pushes_word];

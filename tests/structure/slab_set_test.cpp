@@ -143,7 +143,7 @@ struct share_words {
   }
 };
 
-// S3: a remove that makes a word empty, beside an add that fills it again.
+// slab_set.S3: a remove that makes a word empty, beside an add that fills it again.
 TEST(SlabSet, AWordThatIsNotEmptyIsNamed) {
   for (launch_shape const shape : {launch_shape{2, 1}, {3, 1}, {1, 3}})
     test::for_each_schedule(200, [&] {
@@ -174,6 +174,7 @@ struct take_and_put {
   }
 };
 
+// slab_set.S1
 TEST(SlabSet, HandsEachSlabToOneAtATime) {
   for (u32 const slabs : {1u, 3u, 130u})
     test::for_each_schedule(60, [&] {

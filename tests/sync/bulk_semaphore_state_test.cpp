@@ -19,6 +19,7 @@ struct counts {
   u64 word() const { return change(available, expected - reserved); }
 };
 
+// bulk.B4
 TEST(BulkSemaphoreState, FieldsKeepTheirSignAndDoNotMix) {
   for (i64 const there : {-max_available - 1, i64{-1}, i64{0}, i64{1}, max_available}) {
     for (i64 const ahead : {i64{-1} << 27, i64{-3}, i64{0}, i64{5}, (i64{1} << 27) - 1}) {

@@ -175,6 +175,7 @@ bool conserves_units(u32 supply) {
          state::available(seen.word) + seen.done.held == u64{seen.done.made} * 8;
 }
 
+// bulk.B3
 TEST(BulkSemaphore, ConservesUnitsWhileBatchesSucceedAndFail) {
   for (u32 const supply : {0u, 1u, 5u, 1000u}) {
     for_each_schedule(100, [&] { EXPECT_TRUE(conserves_units<bulk_semaphore>(supply)) << supply << " batches"; });
@@ -654,8 +655,10 @@ bool loses_units(u32 supply) {
 
 TEST(BulkSemaphore, ADroppedWithdrawIsCaught) { EXPECT_TRUE(loses_units<semaphore_without_withdraw>(1)); }
 
+// bulk.B1
 TEST(BulkSemaphore, AnUncountedSleeperIsCaught) { EXPECT_TRUE(loses_units<semaphore_with_uncounted_sleepers>(5)); }
 
+// bulk.B2
 TEST(BulkSemaphore, AWithdrawalThatForgetsThePromiseIsCaught) {
   EXPECT_TRUE(loses_units<semaphore_that_forgets_a_promise>(1));
 }
@@ -723,6 +726,7 @@ TEST(BulkSemaphore, ATakerThatStaysReservedIsCaught) { EXPECT_TRUE(lapses<lapse:
 
 TEST(BulkSemaphore, AnAdditionWithoutAcquireIsCaught) { EXPECT_TRUE(lapses<lapse::relaxed_take>()); }
 
+// bulk.B5
 TEST(BulkSemaphore, UnitsThatAppearAgainInSilenceAreCaught) { EXPECT_TRUE(lapses<lapse::tells_nothing>()); }
 
 TEST(BulkSemaphore, SoundAdditionsAreNot) { EXPECT_FALSE(lapses<lapse::none>()); }

@@ -356,14 +356,17 @@ bool is_caught() {
   return find_failing_schedule(300, is_sound).has_value();
 }
 
+// collective.G2
 TEST(CollectiveMutex, OneThatTheFirstMemberOpensIsCaught) { EXPECT_TRUE(is_caught<fault::first_opens>()); }
 
+// collective.G1
 TEST(CollectiveMutex, OneThatAdmitsTwoGroupsIsCaught) { EXPECT_TRUE(is_caught<fault::two_admitted>()); }
 
 TEST(CollectiveMutex, MembersThatDoNotWaitForTheOneWhoLocksAreCaught) { EXPECT_TRUE(is_caught<fault::nobody_waits>()); }
 
 TEST(CollectiveMutex, AnAdmissionWithoutAcquireIsCaught) { EXPECT_TRUE(is_caught<fault::relaxed_admission>()); }
 
+// collective.G3
 TEST(CollectiveMutex, ALeaveWithoutReleaseIsCaught) { EXPECT_TRUE(is_caught<fault::relaxed_leave>()); }
 
 TEST(CollectiveMutex, ASoundOneIsNot) { EXPECT_FALSE(is_caught<fault::none>()); }

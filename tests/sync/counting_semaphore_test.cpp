@@ -128,6 +128,7 @@ bool conserves_units(u32 supply) {
   return seen.adds_up(supply) && seen.word + seen.done.held == u64{seen.done.made} * 8;
 }
 
+// counting.C3
 TEST(CountingSemaphore, ConservesUnitsWhileBatchesSucceedAndFail) {
   for (u32 const supply : {0u, 1u, 5u, 1000u}) {
     for_each_schedule(200, [&] { EXPECT_TRUE(conserves_units<counting_semaphore>(supply)) << supply << " batches"; });
@@ -239,6 +240,7 @@ bool fails_somewhere(Body body) {
       .has_value();
 }
 
+// counting.C1, counting.C2
 TEST(CountingSemaphore, AGrowthThatIsNotSettledIsCaught) {
   EXPECT_TRUE(fails_somewhere([] { return conserves_units<broken_semaphore<fault::growth_not_settled>>(5); }));
 }

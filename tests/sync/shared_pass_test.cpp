@@ -44,6 +44,7 @@ struct ask_around {
   }
 };
 
+// pass.P2
 TEST(SharedPass, AnswersThoseWhoBeganBeforeIt) {
   device_buffer<u64> const words(pass_type::bytes / 8);
   device_buffer<u32> const answers(5);
@@ -73,6 +74,7 @@ struct clear_and_look {
   }
 };
 
+// pass.P1
 TEST(SharedPass, SeesWhatWasFreeBeforeEarlierPasses) {
   constexpr launch_shape shapes[] = {{6, 1}, {2, 5}, {1, 9}};
   u64 which = 0;

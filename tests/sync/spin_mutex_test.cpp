@@ -164,10 +164,12 @@ bool is_caught() {
       .has_value();
 }
 
+// spin.M2
 TEST(SpinMutex, ALockWithoutAcquireIsCaught) { EXPECT_TRUE(is_caught<fault::relaxed_lock>()); }
 
 TEST(SpinMutex, AnUnlockWithoutReleaseIsCaught) { EXPECT_TRUE(is_caught<fault::relaxed_unlock>()); }
 
+// spin.M1
 TEST(SpinMutex, ATestApartFromItsSetIsCaught) { EXPECT_TRUE(is_caught<fault::test_apart_from_set>()); }
 
 TEST(SpinMutex, ASoundMutexIsNot) { EXPECT_FALSE(is_caught<fault::none>()); }

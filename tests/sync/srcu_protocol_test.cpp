@@ -33,6 +33,7 @@ srcu_state with(T srcu_state::*member, T value) {
   return made;
 }
 
+// srcu.U6
 TEST(SrcuWord, IsAtRestWhenNothingIsUnderWay) {
   EXPECT_TRUE(srcu_word::check_at_rest({}));
   EXPECT_TRUE(srcu_word::check_at_rest(with(&srcu_state::word, 9 * srcu_word::one_epoch)));
@@ -274,10 +275,12 @@ bool is_caught(program const& barrier, program const& how_they_read = reader) {
   return false;
 }
 
+// srcu.U1
 TEST(SrcuProtocol, AReaderThatDoesNotLookAgainIsCaught) {
   EXPECT_TRUE(is_caught(conditional, {op::guess, op::enter_blind, op::look, op::leave}));
 }
 
+// srcu.U3
 TEST(SrcuProtocol, DetachingAfterTheWaitIsCaught) {
   EXPECT_TRUE(is_caught(with_moved(conditional, op::detach, op::wait)));
 }
@@ -286,6 +289,7 @@ TEST(SrcuProtocol, ClearingAfterTheFlipIsCaught) {
   EXPECT_TRUE(is_caught(with_moved(with_moved(conditional, op::clear, op::flip), op::detach, op::clear)));
 }
 
+// srcu.U4
 TEST(SrcuProtocol, DetachingBeforeTheClearIsCaught) {
   EXPECT_TRUE(is_caught(with_moved(conditional, op::clear, op::detach)));
 }
@@ -294,10 +298,12 @@ TEST(SrcuProtocol, FlippingAfterTheWaitIsCaught) {
   EXPECT_TRUE(is_caught(with_moved(conditional, op::flip, op::wait)));
 }
 
+// srcu.U2
 TEST(SrcuProtocol, ABarrierWithoutTheMutexIsCaught) {
   EXPECT_TRUE(is_caught(without(without(conditional, op::lock), op::unlock)));
 }
 
+// srcu.U5
 TEST(SrcuProtocol, AFullBarrierThatLeavesOthersBatchesBehindIsCaught) {
   // A batch that is counted only when its barrier has left the mutex is missed by the next one.
   EXPECT_TRUE(is_caught(with_moved(full, op::start, op::unlock)));

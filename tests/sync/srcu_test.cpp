@@ -131,7 +131,7 @@ bool is_sound(launch_shape shape, u32 rounds, u32 readers_a_writer, use how, tal
     sound = sound && all[i].reclaimed == (retired ? 1 : 0);
     visits += retired ? 0 : all[i].visits;
   }
-  // U3: no lane reads what is being reclaimed, and all reads are over by then
+  // srcu.U3: no lane reads what is being reclaimed, and all reads are over by then
   sound = sound && visits == done.read;
   sum.read += done.read;
   sum.retired += done.retired;

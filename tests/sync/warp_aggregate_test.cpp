@@ -82,6 +82,7 @@ void expect_groups_agree(std::vector<member> const& members) {
   }
 }
 
+// aggregate.G1
 TEST(WarpAggregate, ABranchsLanesAgreeOnLeaderRankAndSize) {
   for (u32 const keys : {2u, 3u, 32u}) {
     for_each_schedule(20, [&] {
@@ -93,6 +94,7 @@ TEST(WarpAggregate, ABranchsLanesAgreeOnLeaderRankAndSize) {
   }
 }
 
+// aggregate.G2
 TEST(WarpAggregate, LanesOfOneKeyFormAGroup) {
   for (u32 const keys : {1u, 3u, 31u, 64u}) {
     for_each_schedule(20, [&] {
@@ -137,6 +139,7 @@ void expect_every_number_drawn_once(u32 counter_count) {
   });
 }
 
+// aggregate.G3
 TEST(WarpAggregate, ACounterGivesEveryLaneItsOwnNumber) {
   expect_every_number_drawn_once<u32>(1);
   expect_every_number_drawn_once<u64>(1);

@@ -2,15 +2,15 @@
 // The contract of malloc and free as a checker: what calls returned, held against what calls that
 // run one after the other could have returned.
 //
-//   H1  a block that was served is aligned, lies within the pool, and has at least the bytes asked
-//       for.
-//   H2  it overlaps no block that was served before it and whose free has not begun.
-//   H3  nullptr is returned only if no suitable place stayed free during the whole call. A place is
-//       a run of whole regions with no block in it, or a place for a block in a region of the same
-//       class. A region has a class as long as some block of it lives. A block counts as being
-//       there from the beginning of its malloc to the end of its free. Every other malloc of that
-//       time may have held for itself what it asked for, whatever it got in the end: so that many
-//       places more must have stayed free.
+//   calls.H1  a block that was served is aligned, lies within the pool, and has at least the bytes
+//       asked for.
+//   calls.H2  it overlaps no block that was served before it and whose free has not begun.
+//   calls.H3  nullptr is returned only if no suitable place stayed free during the whole call. A
+//       place is a run of whole regions with no block in it, or a place for a block in a region of
+//       the same class. A region has a class as long as some block of it lives. A block counts as
+//       being there from the beginning of its malloc to the end of its free. Every other malloc of
+//       that time may have held for itself what it asked for, whatever it got in the end: so that
+//       many places more must have stayed free.
 //
 // Lanes of one OS thread record their calls in the order in which these begin and end, so a count
 // of events is a clock.

@@ -10,8 +10,8 @@
 // run. So a lane that pauses gives way to all lanes that could have run since its last pause and
 // did not (Musuvathi and Qadeer, "Fair stateless model checking", 2008):
 //
-//   F1  `gives_way_[t]` has u if t may not run while u can. Only a pause of t adds lanes, and a
-//       step of u removes u.
+//   schedule.F1  `gives_way_[t]` has u if t may not run while u can. Only a pause of t adds lanes,
+//       and a step of u removes u.
 #pragma once
 
 #include <vector>
@@ -174,7 +174,7 @@ class directed_schedule : public host::detail::schedule {
     return state;
   }
 
-  /// F1: `enabled` without the lanes that give way to one of them.
+  /// schedule.F1: `enabled` without the lanes that give way to one of them.
   u64 fair_part(u64 enabled) const {
     u64 fair = 0;
     for (u32 i = 0; i < lanes_; ++i)
@@ -201,7 +201,7 @@ class directed_schedule : public host::detail::schedule {
   char const* named_ = nullptr;
   u64 pending_ = 0;
   lane* all_[most_lanes];
-  u64 gives_way_[most_lanes];        // F1
+  u64 gives_way_[most_lanes];        // schedule.F1
   u64 could_run_[most_lanes];        // since the lane's last pause
   u64 ran_[most_lanes];              // since the lane's last pause
   std::vector<lane const*> paused_;  // in the order of their last pauses

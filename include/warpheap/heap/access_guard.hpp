@@ -7,11 +7,11 @@
 // keep headers in it, ualloc and throughput, would stumble over the poison, and so would
 // distribution policies that put parts into a block.
 //
-//   A1  poisoned: the whole pool when the heap begins or is reset; a block from when its free
+//   guard.A1  poisoned: the whole pool when the heap begins or is reset; a block from when its free
 //       begins, before another thread may get it.
-//   A2  accessible: of a block the bytes that were asked for, from before malloc returns; all of it
-//       once usable_size() has told how many there are.
-//   A3  a pool whose heap is gone is accessible, since its memory may be the caller's.
+//   guard.A2  accessible: of a block the bytes that were asked for, from before malloc returns; all
+//       of it once usable_size() has told how many there are.
+//   guard.A3  a pool whose heap is gone is accessible, since its memory may be the caller's.
 #pragma once
 
 #if !defined(__CUDACC_RTC__)
@@ -35,12 +35,12 @@ template <class Creation, class Distribution>
 inline constexpr bool guards_access = backend::tracks_access&& leaves_pool_alone<Creation>&&
     knows_block_size<Creation>&& hands_out_as_created<Distribution>;
 
-/// Kernel of one thread: forbids a pool, in order on a stream (A1).
+/// Kernel of one thread: forbids a pool, in order on a stream (guard.A1).
 struct forbid_pool {
   WARPHEAP_DEVICE void operator()(memory_range pool) const { backend::forbid_access(pool.begin, pool.bytes); }
 };
 
-/// Allows access to a pool when the heap goes (A3). Movable.
+/// Allows access to a pool when the heap goes (guard.A3). Movable.
 class pool_guard {
  public:
   pool_guard() = default;

@@ -200,14 +200,14 @@ class allocator {
     else return memory != nullptr;
   }
 
-  /// `memory`, after the bytes that were asked for became accessible (access_guard A2).
+  /// `memory`, after the bytes that were asked for became accessible (guard.A2).
   WARPHEAP_DEVICE void* opened(void* memory, [[maybe_unused]] size_t bytes) const {
     if constexpr (guards_access)
       if (is_guarded(memory)) backend::allow_access(memory, bytes);
     return memory;
   }
 
-  /// The size of a block, all of which is then accessible (access_guard A2).
+  /// The size of a block, all of which is then accessible (guard.A2).
   WARPHEAP_DEVICE size_t opened_size(void const* memory) const {
     size_t const bytes = source_.usable_size(memory);
     if constexpr (guards_access)
@@ -215,7 +215,7 @@ class allocator {
     return bytes;
   }
 
-  /// A block that is about to be freed becomes inaccessible (access_guard A1).
+  /// A block that is about to be freed becomes inaccessible (guard.A1).
   WARPHEAP_DEVICE void close(void const* memory) const {
     if (is_guarded(memory)) backend::forbid_access(memory, creation().usable_size(memory));
   }

@@ -110,7 +110,7 @@ class bound_unit {
 
  private:
   static void write_all(unit_binding const& to) {
-    // process_heap O3: checked before writing
+    // override.O3: checked before writing
     for (auto const* unit = first(); unit; unit = unit->next_)
       if (to.allocator != unit->allocator_)
         throw std::logic_error{std::string{Kind::name} + ": " + unit->source_ +

@@ -2,10 +2,10 @@
 // A heap's gauge as other programs of the user see it: a page of shared memory that names program
 // and heap, and has two slots for readings, which the program writes in turn.
 //
-//   P1  All but `published` and `readings` is constant once `magic` is there.
-//   P2  Reading n is in readings[n % 2], whole while `published` is n. The program writes the next
-//       one to the other slot, and then raises `published`. So a reader that finds `published` as
-//       it was has read a whole reading, and a program that stops anywhere leaves one.
+//   gauge.P1  All but `published` and `readings` is constant once `magic` is there.
+//   gauge.P2  Reading n is in readings[n % 2], whole while `published` is n. The program writes the
+//       next one to the other slot, and then raises `published`. So a reader that finds `published`
+//       as it was has read a whole reading, and a program that stops anywhere leaves one.
 //
 // Cost of a reading: nine stores. A reader waits for nothing: it copies the page again a limited
 // number of times.
@@ -60,16 +60,16 @@ struct gauge_page {
     // relaxed: only this program writes it.
     u64 const next = word(published).load(std::memory_order_relaxed) + 1;
     auto const values = std::bit_cast<std::array<u64, words>>(figures);
-    // release: `published` was raised before (P2). Readers copy by system calls.
+    // release: `published` was raised before (gauge.P2). Readers copy by system calls.
     for (size_t i = 0; i < words; ++i) word(readings[next % 2][i]).store(values[i], std::memory_order_release);
-    // release: the reading is whole (P2).
+    // release: the reading is whole (gauge.P2).
     word(published).store(next, std::memory_order_release);
   }
 
   /// To be called after the first publish().
   void show() {
     version = current_version;
-    // release: all else is there (P1).
+    // release: all else is there (gauge.P1).
     word(magic).store(magic_value, std::memory_order_release);
   }
 
@@ -83,7 +83,7 @@ struct gauge_page {
       gauge_page before, page, after;
       if (!copy(&before, sizeof before) || before.magic != magic_value) return std::nullopt;
       if (!copy(&page, sizeof page) || !copy(&after, sizeof after)) return std::nullopt;
-      if (before.published != after.published) continue;  // P2
+      if (before.published != after.published) continue;  // gauge.P2
       page.published = before.published;
       return page;
     }

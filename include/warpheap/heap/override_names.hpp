@@ -12,16 +12,16 @@
 // __cuda_syscall_aligned_malloc. nvcc turns every new and delete into calls of these. ptxas takes
 // the three for functions of CUDA's own:
 //
-//   N1  From sm_80 on, a caller keeps values across such a call in all of R32 and above. A call of
-//       any other function preserves only some of these: R36-39, R44-47 and so on. Of R0-R31, of
-//       the uniform registers and of the convergence barriers, both kinds of call preserve the same
-//       ones: R16-19, R22-31, UR36 and above, B6 and above.
-//   N2  So no function that these names call, directly or not, may use a register above R31. ptxas
-//       preserves the others.
+//   override.N1  From sm_80 on, a caller keeps values across such a call in all of R32 and above. A
+//       call of any other function preserves only some of these: R36-39, R44-47 and so on. Of
+//       R0-R31, of the uniform registers and of the convergence barriers, both kinds of call
+//       preserve the same ones: R16-19, R22-31, UR36 and above, B6 and above.
+//   override.N2  So no function that these names call, directly or not, may use a register above
+//       R31. ptxas preserves the others.
 //
-// N1 was read off the machine code of callers that hold 90 values (ptxas 12.9 and 13.0, sm_75 to
-// sm_120). With -rdc=true WARPHEAP_DEVICE ensures N2 for each function; scripts/check_override.py
-// checks linked programs.
+// override.N1 was read off the machine code of callers that hold 90 values (ptxas 12.9 and 13.0,
+// sm_75 to sm_120). With -rdc=true WARPHEAP_DEVICE ensures override.N2 for each function;
+// scripts/check_override.py checks linked programs.
 #pragma once
 
 #if defined(__CUDACC_RTC__)

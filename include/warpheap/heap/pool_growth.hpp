@@ -19,10 +19,10 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace detail {
 
 /// Kernel, one thread: a kernel before it has made blocks of the bytes in [from, to). Calls then
 /// take them for no news, and are not tried again in vain. If a call has claimed some of them, it
-/// says so itself (growth_state G2).
+/// says so itself (growth.G2).
 struct note_brought_in {
   WARPHEAP_DEVICE void operator()(growth_state* state, u64 from, u64 to) const {
-    // relaxed: a bound of what is refused from now on (growth_state G4).
+    // relaxed: a bound of what is refused from now on (growth.G4).
     atomic_ref<u64>{state->at_once}.store(0, order::relaxed);
     // relaxed: it divides the work, as in grow_on_demand.
     if (!atomic_ref<u64>{state->claimed}.compare_exchange(from, to, order::relaxed, order::relaxed)) return;
@@ -91,8 +91,8 @@ class pool_growth<Creation, ReservePool, Oom> {
     return before - kept;
   }
 
-  /// Answers what calls have requested since the last time (growth_state G3): maps as much as they
-  /// lacked at one time (growth_state G4), or as much of that as there is, a chunk at least.
+  /// Answers what calls have requested since the last time (growth.G3): maps as much as they
+  /// lacked at one time (growth.G4), or as much of that as there is, a chunk at least.
   /// Launches nothing. Returns how many bytes were mapped.
   size_t serve(ReservePool& reserve) requires requests_growth<Oom> {
     u64 const unmet = shared_.load(growth_word::unmet);

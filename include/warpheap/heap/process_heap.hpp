@@ -75,13 +75,14 @@ void read_bound_heap(bound_heap<Allocator>& variable, void* binding) {
 /// for the device's kernels and unbinds it. Make and destroy it while no kernel runs that calls the
 /// name.
 ///
-/// O1  All units are bound to the live heap, or all are unbound. A unit that registers while the
-///     heap lives is bound at once; if it cannot be, it stays unbound, and bind() says why.
-/// O2  At most one heap lives: it takes a claim before it takes memory, and gives the claim back
-///     last.
-/// O3  When the heap is made, all units are compiled for its allocator, or none is bound.
-/// O4  A device that was reset has taken the pool back. Then no unit holds the binding any more.
-///     The pool is not freed, because its address may belong to another allocation by then.
+/// override.O1  All units are bound to the live heap, or all are unbound. A unit that registers
+///     while the heap lives is bound at once; if it cannot be, it stays unbound, and bind() says
+///     why.
+/// override.O2  At most one heap lives: it takes a claim before it takes memory, and gives the
+///     claim back last.
+/// override.O3  When the heap is made, all units are compiled for its allocator, or none is bound.
+/// override.O4  A device that was reset has taken the pool back. Then no unit holds the binding any
+///     more. The pool is not freed, because its address may belong to another allocation by then.
 template <class Allocator, class Kind>
 class process_heap {
   using units = detail::bound_unit<Kind>;
@@ -113,7 +114,7 @@ class process_heap {
     }
     bool const reset = !units::any_holds(binding_);
     units::unbind_all(nothing());
-    if (reset) (void)heap_.release();  // O4: leaks a few hundred bytes of host memory
+    if (reset) (void)heap_.release();  // override.O4: leaks a few hundred bytes of host memory
   }
 
   /// Binds all units once more. Throws what the constructor throws about units, so that a program
@@ -135,7 +136,7 @@ class process_heap {
     words_ = bound_heap<Allocator>{heap_->ref()};
     try {
       bind();
-    } catch (...) {  // O1: some may be bound
+    } catch (...) {  // override.O1: some may be bound
       units::unbind_all(nothing());
       throw;
     }
@@ -143,7 +144,7 @@ class process_heap {
 
   detail::unit_binding nothing() const { return {binding_.allocator, binding_.device, &unbound, sizeof unbound}; }
 
-  detail::process_claim<Kind> claim_;  // O2: first made, last destroyed
+  detail::process_claim<Kind> claim_;  // override.O2: first made, last destroyed
   bound_heap<Allocator> words_{};
   detail::unit_binding binding_{detail::allocator_text<Allocator>(), backend::current_device(), &words_, sizeof words_};
   std::unique_ptr<owner> heap_;

@@ -3,13 +3,14 @@
 // removes. It lies in a folder that no other user can enter, so a page says what a program of this
 // user wrote. A lock tells pages of programs that were killed.
 //
-//   H1  The maker holds a lock on the file from before it writes until it has removed it. The
-//       kernel takes the lock away when the program ends, however it ends. So a page without a lock
-//       is abandoned, also one that was never finished.
-//   H2  A maker whose file a reader has removed before the maker had the lock makes another one.
-//   H3  A child that forks from the maker keeps the lock. So a page is abandoned, too, when the
-//       process in its name has ended. That process can be looked for only by a program of the same
-//       namespace of process ids, which is why the name has that as well.
+//   shared_page.H1  The maker holds a lock on the file from before it writes until it has removed
+//       it. The kernel takes the lock away when the program ends, however it ends. So a page
+//       without a lock is abandoned, also one that was never finished.
+//   shared_page.H2  A maker whose file a reader has removed before the maker had the lock makes
+//       another one.
+//   shared_page.H3  A child that forks from the maker keeps the lock. So a page is abandoned, too,
+//       when the process in its name has ended. That process can be looked for only by a program of
+//       the same namespace of process ids, which is why the name has that as well.
 //
 // Cost: a few system calls a page. A reader copies by system calls: a mapping would end the reader
 // by SIGBUS if a page became shorter.
@@ -145,7 +146,7 @@ class shared_page {
   shared_page& operator=(shared_page const&) = delete;
   ~shared_page() {
     munmap(data_, bytes_);
-    if (getpid() == maker_) remove();  // H3: a child has a copy of the object
+    if (getpid() == maker_) remove();  // shared_page.H3: a child has a copy of the object
   }
 
   std::string const& name() const { return name_; }
@@ -159,9 +160,9 @@ class shared_page {
     file_ = detail::open_file{openat(folder_.descriptor(), name_.c_str(), access, S_IRUSR | S_IWUSR)};
     if (!file_ && errno == EEXIST) return false;
     if (!file_) fail("open", errno);
-    while (flock(file_.descriptor(), LOCK_EX) != 0)  // H1
+    while (flock(file_.descriptor(), LOCK_EX) != 0)  // shared_page.H1
       if (errno != EINTR) fail("flock", errno);
-    return file_.status().st_nlink != 0;  // H2
+    return file_.status().st_nlink != 0;  // shared_page.H2
   }
 
   void remove() const { unlinkat(folder_.descriptor(), name_.c_str(), 0); }
@@ -198,7 +199,7 @@ class shared_page_view {
     return pread(file_.descriptor(), to, bytes, 0) == static_cast<ssize_t>(bytes);
   }
 
-  /// Whether the page's maker has ended (H1, H3).
+  /// Whether the page's maker has ended (shared_page.H1, shared_page.H3).
   bool is_abandoned() const {
     if (flock(file_.descriptor(), LOCK_SH | LOCK_NB) != 0) return maker_has_ended();
     flock(file_.descriptor(), LOCK_UN);

@@ -2,19 +2,19 @@
 // What a heap over a pool that grows keeps in device memory, and in words shared with the host: how
 // far its memory reaches, and how much calls have asked for in vain.
 //
-//   G1  the pool's first `present` bytes have memory. The host maps before it raises `mapped`, from
-//       which a thread of the device raises `present`.
-//   G2  brought <= claimed <= present. Calls bring in the bytes up to `claimed`, each part by the
-//       call that claimed it; the first `brought` bytes, and no others, are claimed and done, but
-//       for their order. A kernel that the host launches brings in all that is present.
-//   G3  `unmet` only rises, in both places. The host answers each value that it sees: by `mapped`
-//       if there is more memory now, else by `refused`. A refusal comes after all that was mapped.
-//       Where no call waits, the host may leave both words: the kernel that it launches raises
-//       `present`.
-//   G4  `at_once` is at least what the threads of any kernel lacked at one time since the host
-//       brought memory in: as many requests as the kernel has threads, each of the largest size
-//       that was refused. The host maps no more for one answer, because a thread that tries again
-//       adds to `unmet` each time.
+//   growth.G1  the pool's first `present` bytes have memory. The host maps before it raises
+//       `mapped`, from which a thread of the device raises `present`.
+//   growth.G2  brought <= claimed <= present. Calls bring in the bytes up to `claimed`, each part
+//       by the call that claimed it; the first `brought` bytes, and no others, are claimed and
+//       done, but for their order. A kernel that the host launches brings in all that is present.
+//   growth.G3  `unmet` only rises, in both places. The host answers each value that it sees: by
+//       `mapped` if there is more memory now, else by `refused`. A refusal comes after all that was
+//       mapped. Where no call waits, the host may leave both words: the kernel that it launches
+//       raises `present`.
+//   growth.G4  `at_once` is at least what the threads of any kernel lacked at one time since the
+//       host brought memory in: as many requests as the kernel has threads, each of the largest
+//       size that was refused. The host maps no more for one answer, because a thread that tries
+//       again adds to `unmet` each time.
 #pragma once
 
 #include "../platform/types.hpp"

@@ -6,11 +6,12 @@
 // counts, own blocks: a caller that subtracts from a count subtracts the bits that it really
 // cleared.
 //
-//   M1  a bit has at most one owner: the caller to whom claim or try_claim returned it, until
-//       release returns it.
-//   M2  bits beyond the container's last block are never stored: the caller's masks keep them out.
-//   M3  words change by read-modify-write alone: a plain store would break the chain that carries
-//       release to acquire.
+//   bitmap.M1  a bit has at most one owner: the caller to whom claim or try_claim returned it,
+//       until release returns it.
+//   bitmap.M2  bits beyond the container's last block are never stored: the caller's masks keep
+//       them out.
+//   bitmap.M3  words change by read-modify-write alone: a plain store would break the chain that
+//       carries release to acquire.
 //
 // Orders: release in `release` pairs with acquire in `claim` and `try_claim` on the same word; what
 // the old owner wrote to a block happens before what the new one does. The pair covers the calling
@@ -38,7 +39,7 @@ struct bitmap {
   /// word    index of the word
   /// mask    blocks wanted
   /// how     order::acquire if the owner will use the blocks; else order::relaxed
-  /// returns mask of the blocks now ours (M1)
+  /// returns mask of the blocks now ours (bitmap.M1)
   /// thread  any lane alone; one read-modify-write
   WARPHEAP_DEVICE u64 try_claim(u32 word, u64 mask, order how) const { return mask & ~claim_others(word, mask, how); }
 
@@ -51,8 +52,9 @@ struct bitmap {
   ///
   /// word    index of the word
   /// wanted  blocks, 1..64
-  /// valid   blocks of this word that exist (M2)
-  /// returns mask of the blocks now ours (M1); 0 only if each block was seen taken during the call
+  /// valid   blocks of this word that exist (bitmap.M2)
+  /// returns mask of the blocks now ours (bitmap.M1); 0 only if each block was seen taken during
+  ///         the call
   /// thread  any lane alone; one load, then read-modify-writes until one brings a block. Each but
   ///         the last finds at least one more block taken, so there are at most 64
   WARPHEAP_DEVICE u64 claim(u32 word, u32 wanted, u64 valid) const {

@@ -12,13 +12,13 @@
 //   |locked|    |  orders below 2p + 1   |   orders below 2p      |
 //                          bit k of a field: an available node of order k
 //
-//   T1  no two buddies are available: a thread that gives back a block whose buddy is available
-//       merges the two, and keeps its own block until it may merge.
-//   T2  an available node has only busy nodes below it, and so has a node that a thread owns.
-//   T3  while p's record is unlocked, its parent's record says of p what p's record says of both
-//       children. If a thread owns p, the parent's record may still say what p was before.
-//   T4  orders change only in a locked record. Locks are taken upwards, child before parent, at
-//       most two at a time.
+//   buddy.T1  no two buddies are available: a thread that gives back a block whose buddy is
+//       available merges the two, and keeps its own block until it may merge.
+//   buddy.T2  an available node has only busy nodes below it, and so has a node that a thread owns.
+//   buddy.T3  while p's record is unlocked, its parent's record says of p what p's record says of
+//       both children. If a thread owns p, the parent's record may still say what p was before.
+//   buddy.T4  orders change only in a locked record. Locks are taken upwards, child before parent,
+//       at most two at a time.
 //
 // Nodes beyond the last page are busy for ever, so a pool may have any number of pages. Record 0
 // holds the root, as the second child of no node.
@@ -95,7 +95,7 @@ class buddy_tree {
   /// zero.
   WARPHEAP_HOST_DEVICE u64 fresh_record(u32 node, u32 free) const {
     if (node == 0) return buddy_record::with(0, 1, fresh_orders(1, free));
-    if (fresh_orders(node, free) == 1u << order_of(node)) return 0;  // T2
+    if (fresh_orders(node, free) == 1u << order_of(node)) return 0;  // buddy.T2
     u64 const first = buddy_record::with(0, 0, fresh_orders(2 * node, free));
     return buddy_record::with(first, 1, fresh_orders(2 * node + 1, free));
   }
@@ -149,7 +149,7 @@ class buddy_tree {
     u32 order = order_of(node);
     u32 const least = order - levels;
     // From the top: a search that one record sends down finds nothing until the next record is
-    // written (T3).
+    // written (buddy.T3).
     for (bool first = true; order != least; first = false) {
       --order;
       u64 const next = buddy_record::with(low_mask32(order) & ~low_mask32(least), 1, 1u << order);
@@ -167,7 +167,7 @@ class buddy_tree {
   /// claims  claims.try_claim(order): whether we may take an available node of the order, which we
   ///         have seen and which stays available during the call. Called under a lock, so it does
   ///         not wait. If we may not, all such nodes are promised to other threads. These take one,
-  ///         or are about to report one: they run, and we wait for them (T1).
+  ///         or are about to report one: they run, and we wait for them (buddy.T1).
   ///         claims.may_claim(order): whether it is worth trying; a hint.
   template <class Claims>
   WARPHEAP_DEVICE u32 release(u32 node, Claims& claims) const {
@@ -184,7 +184,7 @@ class buddy_tree {
         node = above;
         ++order;
       } else {
-        // T3: what the parent's record says of a merged node is out of date.
+        // buddy.T3: what the parent's record says of a merged node is out of date.
         settle(above, seen, buddy_record::with(seen, node, 0));
         // Looks without the lock, which the thread that takes the buddy needs. Locking for each
         // look kept the lock from that thread for ever: naps on a GPU end in step.
@@ -208,21 +208,22 @@ class buddy_tree {
         continue;
       }
       // acquire: what was done to a block before it was given back happens before what is done to
-      // it next, and T3; pairs with the release in unlock().
+      // it next, and buddy.T3; pairs with the release in unlock().
       u64 const seen = record(node).fetch_or(buddy_record::locked, order::acquire);
       if (!(seen & buddy_record::locked)) return seen;
       nap.after_race();
     }
   }
 
-  // release: pairs with the acquire in lock(). A store: nobody else changes a locked record (T4).
+  // release: pairs with the acquire in lock(). A store: nobody else changes a locked record
+  // (buddy.T4).
   WARPHEAP_DEVICE void unlock(u32 node, u64 next) const { record(node).store(next, order::release); }
 
   /// Writes `next` into a node's locked record, which was `seen`, updates the records above it
   /// accordingly, and unlocks.
   WARPHEAP_DEVICE void settle(u32 node, u64 seen, u64 next) const {
-    // T3: if the orders below it change, a node's record stays locked until its parent's is locked,
-    // which then says so.
+    // buddy.T3: if the orders below it change, a node's record stays locked until its parent's is
+    // locked, which then says so.
     while (node != 0 && buddy_record::below(seen) != buddy_record::below(next)) {
       u32 const above = node / 2;
       u64 const seen_above = lock(above);

@@ -7,11 +7,11 @@
 //   h(c, 0) = (c/K * K * T + c mod K) mod N                      T prime
 //   h(c, i) = (h(c, 0) + (i+1) * ((i+1) * S mod s)) mod N        i >= 1
 //
-//   H1  K divides N and T has no divisor in common with N/K: the first places of any N consecutive
-//       numbers are all places.
-//   H2  s has no divisor in common with N and does not divide S: every place is among the h(c, i)
-//       of one c, sooner or later; within some 12 to 22 N probes. So a caller that must be sure
-//       bounds the probes, and looks at all places then.
+//   probe.H1  K divides N and T has no divisor in common with N/K: the first places of any N
+//       consecutive numbers are all places.
+//   probe.H2  s has no divisor in common with N and does not divide S: every place is among the
+//       h(c, i) of one c, sooner or later; within some 12 to 22 N probes. So a caller that must be
+//       sure bounds the probes, and looks at all places then.
 //
 // Places are blocks. Counted in chunks, b of them in a block, this is the formula of the paper,
 // whose N and s are b times these.
@@ -47,7 +47,7 @@ struct hash_probe {
 
   /// h(c, 0); c is taken modulo max_numbers.
   WARPHEAP_HOST_DEVICE constexpr u32 first(u32 c) const {
-    // h(c, 0) is h(c mod N, 0), by H1.
+    // h(c, 0) is h(c mod N, 0), by probe.H1.
     u32 const number = rest(c % max_numbers), run = number >> run_log2, within = number - (run << run_log2);
     return rest((run * multiplier << run_log2) + within);
   }
@@ -58,7 +58,8 @@ struct hash_probe {
     return rest(first + (i + 1) * ((i + 1) % modulus * step % modulus));
   }
 
-  /// The nearest parameters to `wished` for which H1 and H2 hold, with K at most `most_run`.
+  /// The nearest parameters to `wished` for which probe.H1 and probe.H2 hold, with K at most
+  /// `most_run`.
   WARPHEAP_HOST_DEVICE static constexpr hash_probe over(u32 places, hash_parameters wished, u32 most_run) {
     u32 run_log2 = log2_floor(wished.run < most_run ? wished.run : most_run);
     while (places % (1u << run_log2) != 0) --run_log2;

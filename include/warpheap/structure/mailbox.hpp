@@ -14,20 +14,20 @@
 // Neighbouring rows are of different regions, since blocks that are freed together lie together,
 // and a region is what one group of lanes drains: row r is of region r mod regions().
 //
-//   M1  a bit of the bitmap: a free of that address is pending. A post sets it; a drain clears it,
-//       and frees the block after that.
-//   M2  when a post has returned, and no drain has cleared its bit of the bitmap, the bits of its
-//       row and region are set, or a drain that has cleared one of them is still on its way to the
-//       bitmap.
-//   M3  a post goes up, bitmap, summary, root, and sets on each level what is not set. A drain goes
-//       down, root, summary, bitmap, and clears on each level before it looks at the next. Both
-//       change the bitmap by read-modify-writes, and so meet in each word of it:
-//       the post is first, and the drain takes its bit; or the drain is first, and the post, which
+//   mailbox.M1  a bit of the bitmap: a free of that address is pending. A post sets it; a drain
+//       clears it, and frees the block after that.
+//   mailbox.M2  when a post has returned, and no drain has cleared its bit of the bitmap, the bits
+//       of its row and region are set, or a drain that has cleared one of them is still on its way
+//       to the bitmap.
+//   mailbox.M3  a post goes up, bitmap, summary, root, and sets on each level what is not set. A
+//       drain goes down, root, summary, bitmap, and clears on each level before it looks at the
+//       next. Both change the bitmap by read-modify-writes, and so meet in each word of it: the
+//       post is first, and the drain takes its bit; or the drain is first, and the post, which
 //       acquires what the drain released, finds on its way up what the drain has cleared.
-//   M4  the same holds of a word of the summary, where a post that finds its bit set acquires by
-//       its load. The bit may be from another post that has not reached the root.
-//   M5  everything that the posting thread did to the block happens before the drain frees it: the
-//       post releases, and the drain acquires, by the word of the bitmap.
+//   mailbox.M4  the same holds of a word of the summary, where a post that finds its bit set
+//       acquires by its load. The bit may be from another post that has not reached the root.
+//   mailbox.M5  everything that the posting thread did to the block happens before the drain frees
+//       it: the post releases, and the drain acquires, by the word of the bitmap.
 //
 // Cost: one bit a unit, at most 1/1,024 of that or 8 KiB for the summary, 384 bytes. A post is one
 // read-modify-write and two loads for the lanes of a warp that hit one word; two more
@@ -111,9 +111,9 @@ class mailbox {
     u32 const active = simt::active_mask();
     lane_group const group = group_by(active, access.key(bitmap_ + word));
     u64 const bits = union_of_groups(active, group, u64{1} << (unit % 64));
-    simt::sync_warp(active);  // M5: the leader releases what the other lanes did
+    simt::sync_warp(active);  // mailbox.M5: the leader releases what the other lanes did
     if (group.leads) post_word(access, word, bits, group.size);
-    // The free of no lane returns before its bit and those above are set (M2).
+    // The free of no lane returns before its bit and those above are set (mailbox.M2).
     simt::sync_warp(active);
     return true;
   }
@@ -165,8 +165,8 @@ class mailbox {
   /// Sets bits of one word and those above, for `posts` posts.
   template <class Far>
   WARPHEAP_DEVICE void post_word(Far access, u64 word, u64 bits, u32 posts) const {
-    // release: M5. acquire: what a drain of this word has cleared above (M3). Both pair with
-    // mailbox_drain's exchange of the word.
+    // release: mailbox.M5. acquire: what a drain of this word has cleared above (mailbox.M3). Both
+    // pair with mailbox_drain's exchange of the word.
     u64 const before = access.fetch_or(bitmap_ + word, bits, order::acq_rel);
     WARPHEAP_POINT("post.before_summary");
     u32 const repeats = posts - popcount(bits & ~before);
@@ -174,10 +174,10 @@ class mailbox {
     // Whether or not the word was 0: the post that set its first bit may not have come further.
     u32 const bit = summary_bit(static_cast<u32>(word / row_words)), region = bit >> (shape_.span_log2 + 6);
     // acquire, both: the clear of the region above; pair with mailbox_drain's exchange of the
-    // summary's word (M4).
+    // summary's word (mailbox.M4).
     set_if_clear(access, summary_ + bit / 64, bit % 64, order::acquire);
     WARPHEAP_POINT("post.before_root");
-    // relaxed: M3 and M4 say which clears the load cannot miss.
+    // relaxed: mailbox.M3 and mailbox.M4 say which clears the load cannot miss.
     set_if_clear(access, state_->root + region / 64, region % 64, order::relaxed);
   }
 

@@ -7,16 +7,17 @@
 //   pass      63      32 31       0
 //            |  number  |   next   |    regions below `next` are claimed; `next` may lie beyond all
 //
-//   D1  a pass has each region once: claimed by an addition to `next`, drained, then counted in
-//       `finished`. The call that counts the last one resets `finished` and begins the next pass,
-//       by an exchange. So one group of lanes at a time drains a region.
-//   D2  a call draws by a read-modify-write of `pass`. Only such operations change it, so what
-//       happens before a draw happens before all claims after it: the draw releases, and claims
-//       acquire. If no region was claimed yet, that pass serves the call, else the next one does.
-//   D3  quiet: every root word was seen 0, and after that a pass of which nothing was claimed. What
-//       was posted before the call has been freed. The drain that cleared a bit had claimed its
-//       region before, and the look at the root acquired that; so the pass seen later is one that
-//       began after that drain's had ended.
+//   drain.D1  a pass has each region once: claimed by an addition to `next`, drained, then counted
+//       in `finished`. The call that counts the last one resets `finished` and begins the next
+//       pass, by an exchange. So one group of lanes at a time drains a region.
+//   drain.D2  a call draws by a read-modify-write of `pass`. Only such operations change it, so
+//       what happens before a draw happens before all claims after it: the draw releases, and
+//       claims acquire. If no region was claimed yet, that pass serves the call, else the next one
+//       does.
+//   drain.D3  quiet: every root word was seen 0, and after that a pass of which nothing was
+//       claimed. What was posted before the call has been freed. The drain that cleared a bit had
+//       claimed its region before, and the look at the root acquired that; so the pass seen later
+//       is one that began after that drain's had ended.
 //
 // No call waits but for groups that have claimed regions, and these wait for nothing.
 // Source: ours; passes that answer many calls: shared_pass.hpp.
@@ -59,7 +60,7 @@ class mailbox_drain {
   }
 
  private:
-  /// What a look finds; the first two are quiet (D3).
+  /// What a look finds; the first two are quiet (drain.D3).
   enum activity : u32 { never_used, had_passes, busy };
 
   WARPHEAP_DEVICE static u32 number_of(u64 pass) { return static_cast<u32>(pass >> 32); }
@@ -95,9 +96,9 @@ class mailbox_drain {
     return found_work != 0 ? busy : found_numbers != 0 ? had_passes : never_used;
   }
 
-  /// By the leader: a place in the chain of D2.
+  /// By the leader: a place in the chain of drain.D2.
   WARPHEAP_DEVICE u64 draw() const {
-    // release: the posts that we know, for all claims after this (D2).
+    // release: the posts that we know, for all claims after this (drain.D2).
     return pass().fetch_add(0, order::release);
   }
 
@@ -108,7 +109,7 @@ class mailbox_drain {
     u32 count = 0;
     if (leads()) {
       count = regions_to_claim(now);
-      // acquire: the draws and passes before, so that no post of theirs is missed (D2).
+      // acquire: the draws and passes before, so that no post of theirs is missed (drain.D2).
       WARPHEAP_POINT("drain.before_claim");
       claimed = pass().fetch_add(count, order::acquire);
     }
@@ -131,7 +132,7 @@ class mailbox_drain {
     return rest != 0 ? lowest_bit(rest) + 1 : 64 - next % 64;
   }
 
-  /// By the leader: counts `regions` regions of pass `number`, and begins the next one (D1).
+  /// By the leader: counts `regions` regions of pass `number`, and begins the next one (drain.D1).
   WARPHEAP_DEVICE void finish(u32 number, u32 regions) const {
     atomic_ref<u64> const finished{box_->state()->finished};
     // acq_rel: the frees of all come before the exchange; partners of each other.
@@ -149,7 +150,7 @@ class mailbox_drain {
       u64 const below = 64 * word < first ? low_mask(first % 64) : 0;
       u64 const upto = end - 64 * word < 64 ? low_mask(end - 64 * word) : ~u64{0};
       u64 set = from_leader(leads() ? take_root(word, upto & ~below) : u64{0});
-      // mailbox M3: the clear, and the claim, come before what the other lanes do.
+      // mailbox.M3: the clear, and the claim, come before what the other lanes do.
       simt::sync_warp(active_);
       WARPHEAP_NO_UNROLL
       for (; set != 0; set &= set - 1) drain_region(64 * word + lowest_bit(set), free);
@@ -159,9 +160,9 @@ class mailbox_drain {
   /// By the leader: those of `mask` that are set, which are cleared.
   WARPHEAP_DEVICE u64 take_root(u32 word, u64 mask) const {
     auto const root = shared(box_->state()->root[word]);
-    // relaxed: the claim acquired every post that this pass must not miss (D2).
+    // relaxed: the claim acquired every post that this pass must not miss (drain.D2).
     u64 const set = root.load(order::relaxed) & mask;
-    // release: the claim comes before; pairs with the acquire in look() (D3).
+    // release: the claim comes before; pairs with the acquire in look() (drain.D3).
     if (set != 0) root.fetch_and(~set, order::release);
     WARPHEAP_POINT("drain.before_summary");
     return set;
@@ -173,12 +174,12 @@ class mailbox_drain {
     WARPHEAP_NO_UNROLL
     for (u32 base = first; base < end; base += size()) {
       u32 const mine = base + rank();
-      // release: what we cleared in the root (mailbox M4); pairs with a post's acquire of this
+      // release: what we cleared in the root (mailbox.M4); pairs with a post's acquire of this
       // word.
       u64 const rows = mine < end ? shared(box_->summary()[mine]).exchange(0, order::release) : 0;
       WARPHEAP_POINT("drain.before_bitmap");
       u32 rest = simt::ballot(active_, rows != 0);
-      // mailbox M3: these clears come before what the other lanes do.
+      // mailbox.M3: these clears come before what the other lanes do.
       simt::sync_warp(active_);
       WARPHEAP_NO_UNROLL
       for (; rest != 0; rest &= rest - 1) {
@@ -197,8 +198,8 @@ class mailbox_drain {
       WARPHEAP_NO_UNROLL
       for (u32 i = rank(); i < Mailbox::row_words; i += size()) {
         u32 const word = row * Mailbox::row_words + i;
-        // acquire: what was done to the blocks (mailbox M5). release: what we cleared in the
-        // summary (mailbox M3). Both pair with the fetch_or of posts.
+        // acquire: what was done to the blocks (mailbox.M5). release: what we cleared in the
+        // summary (mailbox.M3). Both pair with the fetch_or of posts.
         u64 bits = shared(box_->bitmap()[word]).exchange(0, order::acq_rel);
         WARPHEAP_NO_UNROLL
         for (; bits != 0; bits &= bits - 1) free(box_->address(word, lowest_bit(bits)));

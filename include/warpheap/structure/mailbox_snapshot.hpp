@@ -37,7 +37,7 @@ class mailbox_snapshot {
     return count;
   }
 
-  /// A line for each violation of mailbox M2, or of mailbox_drain D1 as it is at rest: each region
+  /// A line for each violation of mailbox.M2, or of drain.D1 as it is at rest: each region
   /// that is claimed is finished.
   std::vector<std::string> check_invariants() const {
     std::vector<std::string> violated;

@@ -15,26 +15,26 @@
 // Only a lane that was promised an item draws a ticket. Ticket t belongs to slot t modulo 2^k: the
 // lane exchanges the slot with 0 until it gets an item.
 //
-//   Q1  available = items that are pushed and not promised, less what lanes subtracted in vain and
-//       have not added back yet.
-//   Q2  pops <= pushes, as counted: a pop ticket is drawn after a promise, and only an item whose
-//       push has begun is promised.
-//   Q3  pushes - pops <= items: an item is pushed only by the lane that popped it.
-//   Q4  a slot changes 0 -> item + 1 by a push that has a ticket for it, item + 1 -> 0 by a pop
-//       that has one. Two pushes, or two pops, of different rounds may meet in a slot; either may
-//       come first. By Q3 they find room.
-//   Q5  at rest, the slots of tickets [pops, pushes) hold items, each item once, and all others
-//       hold 0.
+//   ring_queue.Q1  available = items that are pushed and not promised, less what lanes subtracted
+//       in vain and have not added back yet.
+//   ring_queue.Q2  pops <= pushes, as counted: a pop ticket is drawn after a promise, and only an
+//       item whose push has begun is promised.
+//   ring_queue.Q3  pushes - pops <= items: an item is pushed only by the lane that popped it.
+//   ring_queue.Q4  a slot changes 0 -> item + 1 by a push that has a ticket for it, item + 1 -> 0
+//       by a pop that has one. Two pushes, or two pops, of different rounds may meet in a slot;
+//       either may come first. By ring_queue.Q3 they find room.
+//   ring_queue.Q5  at rest, the slots of tickets [pops, pushes) hold items, each item once, and all
+//       others hold 0.
 //
-// `none` is certain: it is returned only when available was seen at 0 or less. By Q1 there were
-// then no more items than other calls in progress had subtracted in vain. The call that adds the
-// last of these back sees what is left, and takes it. Since no lane subtracts more than it saw,
+// `none` is certain: it is returned only when available was seen at 0 or less. By ring_queue.Q1
+// there were then no more items than other calls in progress had subtracted in vain. The call that
+// adds the last of these back sees what is left, and takes it. Since no lane subtracts more than it
+// saw,
 // lanes at an empty queue only read, and hide nothing.
-// Progress: a pop waits for a push that holds a ticket (Q2), a push for a pop that does (Q3, Q4).
-// The call waited for holds no larger a ticket of the same slot, so waits form no circle, and no
-// lane waits for one that has not started.
-// Source: the HeapBuffer of PIConGPU as Eckert 2014, section 2.4.4, describes it. Differs: see
-// docs/design/ring_queue.md.
+// Progress: a pop waits for a push that holds a ticket (ring_queue.Q2), a push for a pop that does
+// (ring_queue.Q3, ring_queue.Q4). The call waited for holds no larger a ticket of the same slot, so
+// waits form no circle, and no lane waits for one that has not started. Source: the HeapBuffer of
+// PIConGPU as Eckert 2014, section 2.4.4, describes it. Differs: see docs/design/ring_queue.md.
 #pragma once
 
 #include "../platform/backoff.hpp"
@@ -91,7 +91,7 @@ class ring_queue {
     u32 first = 0;
     if (group.leads) {
       // relaxed: tickets are distinct, and the slots order memory. A lane that is promised our
-      // items before they lie in their slots waits there for us, and we run (Q2).
+      // items before they lie in their slots waits there for us, and we run (ring_queue.Q2).
       first = pushes_ref().fetch_add(group.size, order::relaxed);
       available_ref().fetch_add(group.size, order::relaxed);
     }
@@ -169,7 +169,8 @@ class ring_queue {
     return atomic_ref<u32>{words_[index_words + (ticket & (slot_count() - 1))]};
   }
 
-  /// The item that comes to this ticket's slot. Waits only for a push that holds a ticket (Q2).
+  /// The item that comes to this ticket's slot. Waits only for a push that holds a ticket
+  /// (ring_queue.Q2).
   WARPHEAP_DEVICE u32 take(u32 ticket) const {
     backoff wait;
     for (;;) {
@@ -181,7 +182,8 @@ class ring_queue {
     }
   }
 
-  /// Lays the item into this ticket's slot. Waits only for a pop that holds a ticket (Q4).
+  /// Lays the item into this ticket's slot. Waits only for a pop that holds a ticket
+  /// (ring_queue.Q4).
   WARPHEAP_DEVICE void put(u32 ticket, u32 item) const {
     backoff wait;
     for (;;) {

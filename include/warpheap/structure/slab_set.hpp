@@ -6,19 +6,19 @@
 // belong there. A thread that takes a slab removes it first, and looks at it afterwards, under
 // whatever lock the slab has. So
 //
-//   S1  a slab that belongs in a set is in it, or some thread has yet to look at it or to put it
-//       in.
-//   S2  a set may also hold slabs that do not belong there: the thread that takes one out puts it
-//       where it belongs, or forgets it.
-//   S3  at rest, word not zero => summary bit set.
+//   slab_set.S1  a slab that belongs in a set is in it, or some thread has yet to look at it or to
+//       put it in.
+//   slab_set.S2  a set may also hold slabs that do not belong there: the thread that takes one out
+//       puts it where it belongs, or forgets it.
+//   slab_set.S3  at rest, word not zero => summary bit set.
 //
 // Orders: add releases, remove acquires, on the slab's word: what made the slab belong happens
 // before the look of the thread that takes it out.
 //
-// S3: suppose that the last change of a summary bit is the clear of a remove, and that the word is
-// not zero. The add that last took the word from zero set the summary bit afterwards, so before
-// that clear. The clear acquires what the add released, so the remove's second look finds the word
-// not zero and sets the bit again. So its clear was not the last change.
+// slab_set.S3: suppose that the last change of a summary bit is the clear of a remove, and that the
+// word is not zero. The add that last took the word from zero set the summary bit afterwards, so
+// before that clear. The clear acquires what the add released, so the remove's second look finds
+// the word not zero and sets the bit again. So its clear was not the last change.
 //
 // Cost: one atomic to put in, two or three loads and one atomic to take out. An empty set costs a
 // load for 4,096 slabs.
@@ -96,7 +96,8 @@ class slab_set {
   WARPHEAP_HOST_DEVICE static constexpr u32 low_words(u32 slabs) { return (slabs + 63) / 64; }
 
 #if !defined(__CUDACC_RTC__)
-  /// For a set whose words were copied to the host: whether a slab is in it, and whether S3 holds.
+  /// For a set whose words were copied to the host: whether a slab is in it, and whether
+  /// slab_set.S3 holds.
   static bool contains(u64 const* words, u32 slab) { return (words[slab / 64] >> (slab % 64) & 1) != 0; }
   static bool is_upper_bound(u64 const* words, u32 slabs) {
     for (u32 at = 0; at < low_words(slabs); ++at)

@@ -10,26 +10,27 @@
 //    63                      36 35                                   0
 //   |  outlook = E - R, signed |        balance = C, signed           |
 //
-//   C  units there now, less what lanes have taken beyond and are about to give back (B5)
+//   C  units there now, less what lanes have taken beyond and are about to give back (bulk.B5)
 //   E  units promised: by batches in the making, and by promise()
 //   R  units that sleepers wait for
 //
-//   B1  R <= C + E, that is balance + outlook >= 0: every sleeper has units coming. withdraw,
+//   bulk.B1  R <= C + E, that is balance + outlook >= 0: every sleeper has units coming. withdraw,
 //       try_wait and an arrival in wait_each or wait_for_some can break it; then a sleeper that
 //       sees this makes the batch.
-//   B2  a caller told make_batch has raised E by batch - n, and settles it exactly once:
+//   bulk.B2  a caller told make_batch has raised E by batch - n, and settles it exactly once:
 //       signal(batch - n, batch - n) or withdraw(n, batch). It owns n of its batch.
-//   B3  at rest (no sleeper, no batch in the making, no promise) outlook = 0 and available is what
-//       was signalled less what was taken.
-//   B4  the fields do not overflow: at most 2^35 - 1 units, and resident threads * batch < 2^29 (R
-//       and E are largest when half of a batch is asked for: a quarter of that product each).
-//   B5  balance is less than the units there only by what callers inside wait_each and
+//   bulk.B3  at rest (no sleeper, no batch in the making, no promise) outlook = 0 and available is
+//       what was signalled less what was taken.
+//   bulk.B4  the fields do not overflow: at most 2^35 - 1 units, and resident threads * batch <
+//       2^29 (R and E are largest when half of a batch is asked for: a quarter of that product
+//       each).
+//   bulk.B5  balance is less than the units there only by what callers inside wait_each and
 //       wait_for_some want and have not got. Such a unit is promised to a call in progress, so
 //       another caller may miss it. A caller of wait_for_some that made others miss units is told
 //       so.
 //
 // Progress: signal and promise are wait-free; try_wait and withdraw are lock-free; the waits sleep
-// only on a batch in the making (B1), so a maker must come back whatever happens to its batch.
+// only on a batch in the making (bulk.B1), so a maker must come back whatever happens to its batch.
 // Cost: one load and one atomic when units are there; one atomic to signal. Many lanes at one word
 // win a compare-and-swap about once in 0.7 µs (H200), while additions come through at a billion a
 // second. So two more waits compare and swap only to become makers: wait_each, where each lane of a
@@ -55,8 +56,9 @@ enum class wait_result {
 
 /// What wait_for_some() tells its caller.
 struct some_units {
-  u32 units = 0;                  ///< ours; 0: as wait_result::make_batch
-  bool units_reappeared = false;  ///< units that others may have missed (B5) are there for them now
+  u32 units = 0;  ///< ours; 0: as wait_result::make_batch
+  /// Units that others may have missed (bulk.B5) are there for them now.
+  bool units_reappeared = false;
 };
 
 /// The decisions of bulk_semaphore: pure functions of the word that was seen.
@@ -81,8 +83,8 @@ WARPHEAP_HOST_DEVICE constexpr u64 change(i64 balance, i64 outlook) {
   return static_cast<u64>(balance) + (static_cast<u64>(outlook) << available_bits);
 }
 
-/// How many of `sleepers` lanes have to make a batch (B1). Each of them has reserved a unit that is
-/// not there.
+/// How many of `sleepers` lanes have to make a batch (bulk.B1). Each of them has reserved a unit
+/// that is not there.
 WARPHEAP_HOST_DEVICE constexpr u32 makers_among(u64 seen, u32 sleepers, u32 batch) {
   i64 const uncovered = -(balance(seen) + outlook(seen));
   if (uncovered <= 0) return 0;
@@ -106,8 +108,8 @@ WARPHEAP_HOST_DEVICE constexpr decision next_of_wait(u64 seen, u32 n, u32 batch,
   // Ours first: units that are there end our sleep even if the units of other sleepers are not
   // covered.
   if (reserved && there >= n) return {step::take, seen + change(-i64{n}, mine)};
-  // B1 with us among the sleepers fails: a batch is missing. (outlook + mine is E less the others'
-  // R.)
+  // bulk.B1 with us among the sleepers fails: a batch is missing. (outlook + mine is E less the
+  // others' R.)
   if (there + outlook(seen) + mine < n) return {step::make, seen + change(0, i64{batch} - n + mine)};
   if (there >= n) return {step::take, seen + change(-i64{n}, 0)};
   if (!reserved) return {step::sleep, seen + change(0, -i64{n})};
@@ -122,7 +124,7 @@ WARPHEAP_HOST_DEVICE constexpr decision next_of_withdraw(u64 seen, u32 n, u32 ba
 }
 
 /// Whether a word can be what a semaphore holds while no lane is inside a call and no batch or
-/// promise is open (B3).
+/// promise is open (bulk.B3).
 WARPHEAP_HOST_DEVICE constexpr bool check_at_rest(u64 word) { return outlook(word) == 0; }
 
 }  // namespace bulk_semaphore_state
@@ -138,7 +140,7 @@ class bulk_semaphore {
   /// covers the request.
   ///
   /// n       units, 1 <= n <= batch: more would make the outlook of a fresh batch negative
-  /// returns acquired: n units are ours; make_batch: see B2
+  /// returns acquired: n units are ours; make_batch: see bulk.B2
   /// thread  any lane alone. Lanes of a warp may sleep on one another, so callers hold no lock and
   ///         enter no collective that a maker needs
   WARPHEAP_DEVICE wait_result wait(u32 n, u32 batch) {
@@ -161,7 +163,7 @@ class bulk_semaphore {
       }
       if (decided.what == state::step::take) return wait_result::acquired;
       if (decided.what == state::step::make) return wait_result::make_batch;
-      reserved = true;  // B1: counted in R before we sleep
+      reserved = true;  // bulk.B1: counted in R before we sleep
       seen = look_again(nap);
     }
   }
@@ -198,7 +200,7 @@ class bulk_semaphore {
         return got;
       // relaxed: sleepers and makers need the number alone.
       if (!reserved) word().fetch_add(state::change(0, -i64{n}), order::relaxed);
-      reserved = true;  // B1, or a sleeper makes what is missing
+      reserved = true;  // bulk.B1, or a sleeper makes what is missing
       seen = decided.what == state::step::make ? look() : look_again(nap);
     }
   }
@@ -303,8 +305,9 @@ class bulk_semaphore {
   WARPHEAP_DEVICE u64 available() const { return bulk_semaphore_state::available(look()); }
 
  private:
-  /// Takes a unit for each of `lanes` lanes, or reserves one for each (B1); returns how many got
-  /// theirs. Takes units that sleepers count on only if `seen` is older than their reservations.
+  /// Takes a unit for each of `lanes` lanes, or reserves one for each (bulk.B1); returns how many
+  /// got theirs. Takes units that sleepers count on only if `seen` is older than their
+  /// reservations.
   WARPHEAP_DEVICE u32 take_or_reserve(u64 seen, u32 lanes) {
     namespace state = bulk_semaphore_state;
     i64 const there = state::balance(seen);
@@ -325,7 +328,7 @@ class bulk_semaphore {
     i64 const there = state::balance(word().fetch_add(state::change(-i64{lanes}, reserved), order::acquire));
     u32 const taken = there <= 0 ? 0 : there < lanes ? static_cast<u32>(there) : lanes;
     i64 const rest = lanes - taken;
-    // relaxed: back to where it was, by B5 for a moment only.
+    // relaxed: back to where it was, by bulk.B5 for a moment only.
     if (rest != 0) word().fetch_add(state::change(rest, -rest), order::relaxed);
     return taken;
   }
@@ -339,13 +342,13 @@ class bulk_semaphore {
     got.units = there <= 0 ? 0 : there < n ? static_cast<u32>(there) : n;
     i64 const rest = n - got.units;
     if (rest == 0) return;
-    // B5: back to what is there. acquire: a caller that saw no units because of us did so before
-    // our next step; pairs with the release in available_newest().
+    // bulk.B5: back to what is there. acquire: a caller that saw no units because of us did so
+    // before our next step; pairs with the release in available_newest().
     u64 const old = word().fetch_add(state::change(rest, got.units == 0 ? -rest : 0), order::acquire);
     if (state::balance(old) + rest > 0) got.units_reappeared = true;
   }
 
-  /// Turns some of `lanes` sleepers into makers if batches are missing (B1); returns how many.
+  /// Turns some of `lanes` sleepers into makers if batches are missing (bulk.B1); returns how many.
   WARPHEAP_DEVICE u32 become_makers(u64 seen, u32 lanes, u32 batch) {
     namespace state = bulk_semaphore_state;
     u32 const makers = state::makers_among(seen, lanes, batch);

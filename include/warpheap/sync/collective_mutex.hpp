@@ -11,11 +11,12 @@
 //   word = 0   unlocked; zeroed memory is a field of unlocked mutexes
 //   word = k   a group is inside, and k of its members have not unlocked yet
 //
-//   G1  the word leaves 0 only by one compare-and-swap to the size of a whole group: one group at a
-//       time.
-//   G2  every member subtracts itself exactly once, so the word is 0 when, and not before, the last
-//       one has left.
-//   G3  what any member did inside happens before what any member of the next group does inside.
+//   collective.G1  the word leaves 0 only by one compare-and-swap to the size of a whole group: one
+//       group at a time.
+//   collective.G2  every member subtracts itself exactly once, so the word is 0 when, and not
+//       before, the last one has left.
+//   collective.G3  what any member did inside happens before what any member of the next group does
+//       inside.
 //
 // Lanes that diverged form groups of those that are here (`simt::active_mask()`, split by mutex:
 // lock_converged); a group never waits for a lane that is not in it. A lane that holds the mutex
@@ -45,7 +46,7 @@ class collective_mutex {
   WARPHEAP_DEVICE void lock(u32 mask) const {
     auto const group = group_of(mask);
     if (group.leads) admit(group.size);
-    // Orders memory: the leader's acquire is every member's (G3).
+    // Orders memory: the leader's acquire is every member's (collective.G3).
     simt::sync_warp(mask);
   }
 
@@ -71,7 +72,7 @@ class collective_mutex {
   /// The lanes of `mask` leave together, by one subtraction: all members of the group that locked,
   /// or some. All of them call.
   WARPHEAP_DEVICE void unlock(u32 mask) const {
-    // Orders memory: the leader's release covers every member's work (G3).
+    // Orders memory: the leader's release covers every member's work (collective.G3).
     simt::sync_warp(mask);
     auto const group = group_of(mask);
     if (group.leads) leave(group.size);
@@ -91,14 +92,14 @@ class collective_mutex {
   WARPHEAP_DEVICE void admit(u32 size) const {
     for (backoff nap;; nap.while_working()) {
       u32 seen = members();  // waiters only load
-      // G1. acquire: what every member of the last group did inside; pairs with the releases in
-      // leave(), which form one chain of read-modify-writes.
+      // collective.G1. acquire: what every member of the last group did inside; pairs with the
+      // releases in leave(), which form one chain of read-modify-writes.
       if (seen == 0 && word_.compare_exchange(seen, size, order::acquire, order::relaxed)) return;
     }
   }
 
   WARPHEAP_DEVICE void leave(u32 leaving) const {
-    // G2. release: what we did inside; pairs with the acquire in admit().
+    // collective.G2. release: what we did inside; pairs with the acquire in admit().
     u32 const inside = word_.fetch_sub(leaving, order::release);
     WARPHEAP_ASSERT(inside >= leaving, "collective_mutex: more members leave than entered");
     static_cast<void>(inside);

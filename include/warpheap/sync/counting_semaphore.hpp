@@ -7,14 +7,14 @@
 // other, however many lanes wait: the bulk semaphore avoids that.
 //
 //   S  one signed 64-bit word; zeroed has no units
-//   C1  S = units there - lanes that are growing the pool. The lane that lowers S to -1 takes the S
-//       units that it saw, and gives the 1 back when it settles.
-//   C2  S < 0: some lane is growing the pool. It runs, and settles exactly once. Only while S < 0
-//       does wait_or_grow sleep.
-//   C3  at rest S is what was signalled less what was taken.
+//   counting.C1  S = units there - lanes that are growing the pool. The lane that lowers S to -1
+//       takes the S units that it saw, and gives the 1 back when it settles.
+//   counting.C2  S < 0: some lane is growing the pool. It runs, and settles exactly once. Only
+//       while S < 0 does wait_or_grow sleep.
+//   counting.C3  at rest S is what was signalled less what was taken.
 //
 // Units that are released while S = -1 make it 0 or more, and one more lane may start to grow: too
-// many batches by one for each such release, and no unit lost (C1).
+// many batches by one for each such release, and no unit lost (counting.C1).
 //
 // Progress: signal and grown are wait-free; try_wait is lock-free. wait sleeps until others signal:
 // it waits in vain for units that only a lane which has not started could release, and a large

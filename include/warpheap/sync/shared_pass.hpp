@@ -8,10 +8,10 @@
 // that began after a call did answers that call too, since all that the pass saw, it saw during the
 // call. Frees notify nobody.
 //
-//   P1  a pass draws its number by a read-modify-write before its first look. A pass with a larger
-//       number began after ours did.
-//   P2  outcome(c) = number and size: that pass saw every place, after its number was drawn, and
-//       none with room for the size, of class c. 0: no pass has published anything.
+//   pass.P1  a pass draws its number by a read-modify-write before its first look. A pass with a
+//       larger number began after ours did.
+//   pass.P2  outcome(c) = number and size: that pass saw every place, after its number was drawn,
+//       and none with room for the size, of class c. 0: no pass has published anything.
 //
 // What the answer guarantees: room made by a free that happens before the call is found if it stays
 // free. The draws are one chain of acquire and release, so that free happens before the looks of
@@ -31,7 +31,7 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND {
 /// for any larger one.
 ///
 ///    63     20 19      0
-///   |  number |  rest   |     an outcome (P2)
+///   |  number |  rest   |     an outcome (pass.P2)
 struct pass_size {
   static constexpr u32 rest_bits = 20;
 
@@ -52,15 +52,15 @@ struct pass_size {
   }
 };
 
-/// Draws a pass's number from the word that counts passes (P1). Any lane alone. If it draws for
-/// others too, all of them meet in sync_warp() before and after.
+/// Draws a pass's number from the word that counts passes (pass.P1). Any lane alone. If it draws
+/// for others too, all of them meet in sync_warp() before and after.
 WARPHEAP_DEVICE inline u64 draw_pass(atomic_ref<u64> begun) {
   // acq_rel: we learn what callers that drew before us knew, and pass on what we know to callers
-  // that draw later. Draws are each other's partners (P1).
+  // that draw later. Draws are each other's partners (pass.P1).
   return begun.fetch_add(1, order::acq_rel) + 1;
 }
 
-/// Begins a pass and returns its number (P1). All lanes of `active` call, look, and hold the
+/// Begins a pass and returns its number (pass.P1). All lanes of `active` call, look, and hold the
 /// result.
 WARPHEAP_DEVICE inline u64 begin_pass(atomic_ref<u64> begun, u32 active) {
   simt::sync_warp(active);  // what any of us knows to be free, all of us see
@@ -84,8 +84,8 @@ class shared_pass {
   /// draw_pass() for a pass that begins, or for a call that first waits for another lane's pass.
   WARPHEAP_DEVICE u64 draw() const { return draw_pass(begun()); }
 
-  /// Whether a pass that began after number `number` was drawn found nothing for `size` (P2). Any
-  /// lane alone.
+  /// Whether a pass that began after number `number` was drawn found nothing for `size` (pass.P2).
+  /// Any lane alone.
   WARPHEAP_DEVICE bool answers(u64 number, pass_size size) const {
     u64 const seen = look_at(size.size_class);
     return size.covered_by(seen) && seen >> pass_size::rest_bits > number;
@@ -94,12 +94,12 @@ class shared_pass {
   /// Whether there ever was a pass that found nothing for the class: a hint that room is scarce.
   WARPHEAP_DEVICE bool ever_failed(u32 size_class = 0) const { return look_at(size_class) != 0; }
 
-  /// Says that pass `number` has seen every place, and none with room for `size` (P2). Any lane
-  /// alone.
+  /// Says that pass `number` has seen every place, and none with room for `size` (pass.P2). Any
+  /// lane alone.
   WARPHEAP_DEVICE void publish(u64 number, pass_size size) const {
     if (size.rest >> pass_size::rest_bits != 0) return;  // rounded up past its class: has no code
-    // relaxed: a number alone; a caller that believes it drew an earlier one (P1). An older answer
-    // may replace a newer one.
+    // relaxed: a number alone; a caller that believes it drew an earlier one (pass.P1). An older
+    // answer may replace a newer one.
     outcome(size.size_class).store(number << pass_size::rest_bits | size.rest, order::relaxed);
   }
 

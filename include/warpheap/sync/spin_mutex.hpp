@@ -5,9 +5,9 @@
 //   word = 0   unlocked, so zeroed memory is a field of unlocked mutexes
 //   word = 1   one lane is inside
 //
-//   M1  between a lock() or a try_lock() that returned true and the unlock() that follows, the word
-//       is 1 and no other lane gets the mutex.
-//   M2  what one holder did inside happens before what the next one does inside.
+//   spin.M1  between a lock() or a try_lock() that returned true and the unlock() that follows, the
+//       word is 1 and no other lane gets the mutex.
+//   spin.M2  what one holder did inside happens before what the next one does inside.
 //
 // Any lane locks alone, whatever the other lanes of its warp do: independent thread scheduling runs
 // the holder while its neighbours pause. That ends where lanes are tied together: a lane that holds
@@ -34,7 +34,7 @@ class spin_mutex {
   /// True if the mutex is ours now; false if another lane had it at one instant during the call.
   WARPHEAP_DEVICE bool try_lock() const {
     u32 seen = unlocked;
-    // acquire: what the last holder did inside (M2); pairs with the release in unlock().
+    // acquire: what the last holder did inside (spin.M2); pairs with the release in unlock().
     return word_.compare_exchange(seen, locked, order::acquire, order::relaxed);
   }
 
@@ -46,7 +46,7 @@ class spin_mutex {
   /// Gives the mutex back; the caller holds it.
   WARPHEAP_DEVICE void unlock() const {
     WARPHEAP_ASSERT(is_locked(), "spin_mutex: unlock of a mutex that nobody holds");
-    // release: what we did inside (M2); pairs with the acquire in try_lock().
+    // release: what we did inside (spin.M2); pairs with the acquire in try_lock().
     word_.store(unlocked, order::release);
   }
 

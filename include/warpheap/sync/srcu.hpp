@@ -11,21 +11,21 @@
 //    63      48 47             24 23              0
 //   |  epoch   |   readers[1]    |   readers[0]    |   a reader counts in readers[epoch & 1]
 //
-//   U1  a lane inside a read section is counted, from its read_lock to its read_unlock, in
+//   srcu.U1  a lane inside a read section is counted, from its read_lock to its read_unlock, in
 //       readers[e & 1], where e was the epoch when it registered.
-//   U2  one barrier at a time holds the mutex; it leaves it only when readers[e & 1] was 0 after it
-//       made epoch e into e + 1. So when epoch e + 1 begins, readers[(e + 1) & 1] counts no lanes
-//       but those that take their count back at once.
-//   U3  a node is detached before the flip of the barrier that waits for it. A reader that could
-//       reach what the node stands for registered before that flip; any other sees that it is
+//   srcu.U2  one barrier at a time holds the mutex; it leaves it only when readers[e & 1] was 0
+//       after it made epoch e into e + 1. So when epoch e + 1 begins, readers[(e + 1) & 1] counts
+//       no lanes but those that take their count back at once.
+//   srcu.U3  a node is detached before the flip of the barrier that waits for it. A reader that
+//       could reach what the node stands for registered before that flip; any other sees that it is
 //       unlinked (acquire of the flip).
-//   U4  pending = 1: some running lane has yet to detach the queue. Clearing it comes before
+//   srcu.U4  pending = 1: some running lane has yet to detach the queue. Clearing it comes before
 //       detaching, so a node whose owner found it set is in that batch or a later one. A node's
 //       link is written just after it came into the queue; a lane that walks a batch waits for
 //       that.
-//   U5  running counts the batches that are detached and not reclaimed yet, once their barrier has
-//       left the mutex.
-//   U6  at rest the readers are 0, the queue is empty, and so are pending, mutex and running.
+//   srcu.U5  running counts the batches that are detached and not reclaimed yet, once their barrier
+//       has left the mutex.
+//   srcu.U6  at rest the readers are 0, the queue is empty, and so are pending, mutex and running.
 //       Zeroed state is valid.
 //
 // Progress: read_unlock and retire do not wait, nor loop; read_lock goes round once for each flip
@@ -77,7 +77,7 @@ WARPHEAP_HOST_DEVICE constexpr u64 readers(u64 word, u32 side) { return word >> 
 WARPHEAP_HOST_DEVICE constexpr u64 one_reader(u32 side) { return u64{1} << side * reader_bits; }
 
 /// Whether a state can be what is left when no lane is inside a call or a read section, and every
-/// node's owner has asked for a barrier (U6).
+/// node's owner has asked for a barrier (srcu.U6).
 WARPHEAP_HOST_DEVICE constexpr bool check_at_rest(srcu_state const& state) {
   return state.word % one_epoch == 0 && state.queue == 0 && state.pending == 0 && state.mutex == 0 &&
          state.running == 0;
@@ -97,12 +97,12 @@ class srcu {
   WARPHEAP_DEVICE u32 read_lock() const {
     // relaxed: a guess; the addition returns the epoch that counts.
     u32 side = srcu_word::side(word().load(order::relaxed));
-    // acquire: what was unlinked before the last flip is not reached (U3); pairs with the release
-    // of the flip.
+    // acquire: what was unlinked before the last flip is not reached (srcu.U3); pairs with the
+    // release of the flip.
     u64 seen = word().fetch_add(srcu_word::one_reader(side), order::acquire);
     while (srcu_word::side(seen) != side) {
-      // U1: to the other counter, in one step, and look again. Until then a barrier may wait for us
-      // in vain.
+      // srcu.U1: to the other counter, in one step, and look again. Until then a barrier may wait
+      // for us in vain.
       u32 const wrong = side;
       side ^= 1;
       seen = word().fetch_add(srcu_word::one_reader(side) - srcu_word::one_reader(wrong), order::acquire);
@@ -153,8 +153,8 @@ class srcu {
   /// barrier of its own.
   template <class Reclaim>
   WARPHEAP_DEVICE bool conditional_barrier(Reclaim reclaim) const {
-    // U4. release: what we retired and unlinked is there for the lane that clears it; pairs with
-    // the acquire in detach(). acquire: keeps the chain for lanes that find it set after us.
+    // srcu.U4. release: what we retired and unlinked is there for the lane that clears it; pairs
+    // with the acquire in detach(). acquire: keeps the chain for lanes that find it set after us.
     if (pending().exchange(1, order::acq_rel) == 1) return false;
     become_barrier(*this, reclaim, barrier_kind::conditional);
     return true;
@@ -181,7 +181,7 @@ class srcu {
     // A batch that another lane has detached is that lane's to wait for.
     if (batch || kind != barrier_kind::conditional) self.wait_for_readers();
     if (kind == barrier_kind::full) self.wait_for_batches();
-    // relaxed: ordered before the next barrier by the mutex. U5
+    // relaxed: ordered before the next barrier by the mutex. srcu.U5
     self.running().fetch_add(1, order::relaxed);
     mutex.unlock();
     for (srcu_node* node = batch; node;) {
@@ -196,8 +196,8 @@ class srcu {
 
   /// Takes all nodes that were retired by lanes that found pending set. Under the mutex.
   WARPHEAP_DEVICE srcu_node* detach() const {
-    // U4: before the queue is looked at. acquire: the nodes of the lanes that set it; pairs with
-    // the exchanges in the barriers.
+    // srcu.U4: before the queue is looked at. acquire: the nodes of the lanes that set it; pairs
+    // with the exchanges in the barriers.
     pending().exchange(0, order::acq_rel);
     // acquire: the nodes' contents and that they were unlinked; pairs with the release in retire().
     return reinterpret_cast<srcu_node*>(queue().exchange(0, order::acquire));
@@ -212,9 +212,9 @@ class srcu {
     return reinterpret_cast<srcu_node*>(next);
   }
 
-  /// Begins an epoch and waits for the readers of the last. Under the mutex (U2).
+  /// Begins an epoch and waits for the readers of the last. Under the mutex (srcu.U2).
   WARPHEAP_DEVICE void wait_for_readers() const {
-    // release: a reader that registers from now on sees what was unlinked (U3); pairs with the
+    // release: a reader that registers from now on sees what was unlinked (srcu.U3); pairs with the
     // acquire in read_lock(). acquire: what readers that have left did happens before the
     // reclamation; pairs with the release in read_unlock().
     u64 seen = word().fetch_add(srcu_word::one_epoch, order::acq_rel);

@@ -5,6 +5,12 @@
 // better served by one lane that adds 32. Nothing here waits for a lane that is not in the mask,
 // and nothing orders memory: lanes whose writes the leader publishes call simt::sync_warp(mask)
 // first.
+//
+//   aggregate.G1  mask, leader and size are the same in all lanes of the group; the ranks are 0 to
+//       size - 1 in the order of the lanes.
+//   aggregate.G2  the groups of group_by(mask, key) partition the mask.
+//   aggregate.G3  of the lanes that draw from one counter, each holds a number of its own, and no
+//       number is left out.
 #pragma once
 
 #include "../platform/simt.hpp"

@@ -60,6 +60,7 @@ TEST_F(History, OfRightCallsHasNoFault) {
   EXPECT_EQ(faults(), "");
 }
 
+// calls.H1
 TEST_F(History, H1AsksForAlignedBlocksInThePoolThatAreLargeEnough) {
   serve(16, 8);
   EXPECT_THAT(faults(), HasSubstr("H1: misaligned"));
@@ -69,6 +70,7 @@ TEST_F(History, H1AsksForAlignedBlocksInThePoolThatAreLargeEnough) {
   EXPECT_THAT(faults(), HasSubstr("H1: too few bytes"));
 }
 
+// calls.H2
 TEST_F(History, H2AsksForBlocksThatDoNotOverlap) {
   serve(512, 0);
   serve(512, 512);
@@ -86,6 +88,7 @@ TEST_F(History, H2EndsWhenTheFreeBegins) {
   EXPECT_EQ(history.live(), 1u);
 }
 
+// calls.H3
 TEST_F(History, H3AsksForAPlaceInARegionOfTheClass) {
   serve(512, 0);
   for (u64 const at : {1024u, 2048u, 3072u}) serve(1024, at);

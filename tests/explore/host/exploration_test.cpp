@@ -204,7 +204,7 @@ struct hand_a_token_to_and_fro {
   }
 };
 
-// directed_schedule F1: two lanes that wake each other in turn do not keep out a third, so the
+// schedule.F1: two lanes that wake each other in turn do not keep out a third, so the
 // search ends.
 TEST_F(Exploration, FollowsFairSchedulesAlone) {
   auto const found = explore::explore({.preemptions = 2}, [] {

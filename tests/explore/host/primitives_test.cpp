@@ -220,6 +220,7 @@ struct hold_two {
 
 /// While a block leaves the only slot, its next one has nowhere else to go: a lane that asked on
 /// without a pause would keep the other from ending.
+/// checked.Q2
 TEST(ExploredPrimitive, QuarantineOfOneSlot) {
   for (u32 const lanes : {2u, 3u})
     expect_every_schedule_right("quarantine of one slot, " + std::to_string(lanes) + " lanes", {1, 3}, [lanes] {

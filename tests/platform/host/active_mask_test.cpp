@@ -154,6 +154,7 @@ struct park_while_others_meet {
   }
 };
 
+// host.W2
 TEST(ActiveMask, LanesInACollectiveDoNotHoldItUp) {
   test::for_each_schedule(24, [] {
     device_buffer<u32> met(1);

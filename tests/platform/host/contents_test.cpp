@@ -89,6 +89,7 @@ struct releases_of_one_lane {
   }
 };
 
+// host.R2
 TEST_F(Contents, AreReleasedOnceAndAsAWhole) {
   EXPECT_EQ(first_failure({1, 1}, releases_of_one_lane<64, 1>{}), none);
   EXPECT_THAT(first_failure({1, 1}, releases_of_one_lane<0, 1>{}), HasSubstr("which no lane has acquired"));
@@ -152,6 +153,7 @@ struct splits_and_joins {
   }
 };
 
+// host.R1
 TEST_F(Contents, MayBeDividedAnew) { EXPECT_EQ(first_failure({1, 1}, splits_and_joins{}), none); }
 
 }  // namespace contents_test

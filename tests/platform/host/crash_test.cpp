@@ -93,6 +93,7 @@ TEST_F(CrashDeathTest, ThreadsOfParallelModeHaveAStackForIt) {
       AllOf(HasSubstr(the_lane + std::string{"overflowed its stack"}), HasSubstr("\n  parallel mode, 8 multi")));
 }
 
+// host.C1
 TEST_F(CrashDeathTest, AHandlerThatWasThereBeforeIsCalledNext) {
   host::scoped_execution const use{replayable};
   auto const crash_with_handler = [] {
@@ -120,6 +121,7 @@ struct find_signal_stack {
   void operator()(stack_t* found) const { sigaltstack(nullptr, found); }
 };
 
+// host.C2
 TEST(Crash, AStackForSignalsThatIsThereIsKept) {
   std::thread{[] {
     std::vector<u8> own(64 * 1024);

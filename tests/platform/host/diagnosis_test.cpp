@@ -126,6 +126,7 @@ struct mismatched_masks {
   void operator()() const { simt::ballot(simt::lane_id() % 3 ? 0x7u : 0xfu, true); }
 };
 
+// host.W3
 TEST(Diagnosis, MismatchedMasksDeadlockAndSayWhoWaitsForWhom) {
   expect_error<host::schedule_error>(
       {1, 4},

@@ -68,6 +68,7 @@ struct counting {
   }
 };
 
+// host.H2, host.H3
 TEST_F(WeakMemory, NoUpdateIsLost) {
   for (u64 seed = 0; seed < 40; ++seed) EXPECT_EQ(left_by(seed, {4, 64}, counting{})[0], 256u);
 }
@@ -159,6 +160,7 @@ TEST_F(WeakMemory, AReportMarksWhatInterleavingDoesNotExplain) {
   EXPECT_NE(reports_of(2).find("0x4 -> 0x4 (stale)"), std::string::npos);
 }
 
+// host.V2
 TEST(View, ForgetsDetailNeverKnowledge) {
   host::detail::seen_stores known;
   for (u32 i = 1; i <= 10'000; ++i) known.raise(i % 997, i);
@@ -166,6 +168,7 @@ TEST(View, ForgetsDetailNeverKnowledge) {
   for (u32 i = 10'000 - 996; i <= 10'000; ++i) EXPECT_GE(known.known(i % 997), i);
 }
 
+// host.V1
 TEST(View, JoinKnowsWhatEitherKnew) {
   host::detail::seen_stores left, right;
   left.raise(3, 10);
@@ -190,6 +193,7 @@ numbers values_of(location const& place) {
   return values;
 }
 
+// host.H1
 TEST(History, KeepsTheNewestInOrderOfTheirStamps) {
   view_store views;
   location place;

@@ -60,6 +60,7 @@ TYPED_TEST(UnitPresence, GrowthMakesExactlyTheNewUnitsFree) {
   pool.expect_present(70);
 }
 
+// tbuddy.P3
 TYPED_TEST(UnitPresence, GrowthAgainChangesNothing) {
   constexpr u64 unit_bytes = partial_pool<TypeParam>::unit_bytes;
   partial_pool<TypeParam> const pool{6, 2};
@@ -77,6 +78,7 @@ TYPED_TEST(UnitPresence, GrowthAgainChangesNothing) {
   pool.expect_present(6);
 }
 
+// slab.R4
 TYPED_TEST(UnitPresence, AResetKeepsWhatIsPresent) {
   constexpr u64 unit_bytes = partial_pool<TypeParam>::unit_bytes;
   partial_pool<TypeParam> const pool{6, 2};

@@ -24,6 +24,7 @@ std::vector<void*> served_of(Pool const& pool, launch_shape shape, u64 bytes) {
   return got;
 }
 
+// queue.W1
 TYPED_TEST(QueueOf, GivesEveryPageOfEveryClassToOneOwner) {
   for_each_schedule(40, [&] {
     for (u32 const chunks : {1u, 3u}) {
@@ -47,6 +48,7 @@ TYPED_TEST(QueueOf, GivesEveryPageOfEveryClassToOneOwner) {
 }
 
 /// Every lane takes and frees pages of drawn classes, and then asks for whole chunks.
+/// At rest: queue.C1, queue.V1, queue.V3, queue.W2, queue.W3, queue.W4
 TYPED_TEST(QueueOf, MakesChunksOfAnyClassWholeAgain) {
   for_each_schedule(200, [&] {
     queue_pool<TypeParam> const pool{3};
@@ -109,6 +111,7 @@ struct sizes_by_block {
 /// Two situations that are rare elsewhere. A chunk in transit has its last word live before its
 /// first, so a page is owned and freed while the first word has no class. And an item that one lane
 /// pops is queued again at once, and popped by the next lane.
+/// queue.C2
 TYPED_TEST(QueueOf, FreesPagesOfChunksThatChangeTheirClass) {
   for_each_schedule(1500, [&] {
     queue_pool<TypeParam> const pool{1};
@@ -184,6 +187,7 @@ struct flip {
   WARPHEAP_DEVICE void operator()(u32* word, u32 bits) const { *word ^= bits; }
 };
 
+// queue.H1, queue.V2
 TYPED_TEST(QueueOf, SaysWhatIsWrongInAQueue) {
   using table_type = queue_parts::table<TypeParam::config>;
   u64 const bytes = 3 * TypeParam::config.chunk_bytes;

@@ -53,6 +53,7 @@ struct free_each {
 };
 
 // The original's buffer told only the next worker that it was full.
+// ring_buffer.F2
 TEST(RingBuffer, TellsEveryWorkerThatItIsFull) {
   for_each_schedule(300, [&] {
     for (u32 const frames : {1u, 20u, 63u, 64u, 65u, 95u}) {
@@ -90,6 +91,7 @@ struct free_by_all {
   }
 };
 
+// ring_buffer.F1
 TEST(RingBuffer, PutsAFrameThatAWholeWarpFreesIntoTheRingOnce) {
   constexpr u32 rounds = 4, warps = 3;
   for_each_schedule(200, [&] {

@@ -237,6 +237,7 @@ struct give_back_what_is_kept {
   WARPHEAP_DEVICE void operator()(small_tbuddy heap, void* block) const { heap.destroy_kept(block); }
 };
 
+// tbuddy.P1
 TEST(Tbuddy, LetsNobodyFreeWhatAnAllocatorKeeps) {
   tbuddy_pool const pool{32};
   device_buffer<u64> const usable(4);

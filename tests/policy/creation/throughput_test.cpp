@@ -13,6 +13,7 @@ using tight_throughput = throughput<tight>;
 using wide_throughput = throughput<tight_and_wide>;
 using keeping_throughput = throughput<keeping>;
 
+// At rest: throughput.H1
 TEST(Throughput, SmallAndLargeTakeTurns) { expect_clean_churn<tight_throughput>({2, 2, 16, 8, 16, 11}, 200); }
 TEST(Throughput, BlocksAboveAndBelowThePage) { expect_clean_churn<tight_throughput>({2, 2, 17, 8, 512, 4}, 200); }
 TEST(Throughput, SeveralArenas) { expect_clean_churn<tight_throughput>({8, 4, 17, 6, 256, 8}, 100); }

@@ -99,6 +99,7 @@ TEST(WarpCoalesce, LeavesLargeRequestsAndNoneOutOfIt) {
   });
 }
 
+// coalesce.P2
 TEST(WarpCoalesce, GivesTheBlockBackWithItsLastPart) {
   test::for_each_schedule(200, [] {
     coalesced_heap const heap{1_MiB};
@@ -193,6 +194,7 @@ TYPED_TEST(WarpCoalesceOver, CountsFreesOfAddressesOutsideThePool) {
   expect_sound(heap, 0);
 }
 
+// coalesce.P1, coalesce.P3
 TEST(WarpCoalesce, IgnoresASecondFreeAndWhatStartsNoPart) {
   test::for_each_schedule(50, [] {
     coalesced_heap const heap{1_MiB};
@@ -246,6 +248,7 @@ struct align_each {
   }
 };
 
+// coalesce.P4
 TEST(WarpCoalesce, ListsPartsWhereverTheyStartInTheirBlock) {
   test::for_each_schedule(50, [] {
     coalesced_heap const heap{2_MiB};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // reports: SUMMARY: AddressSanitizer: use-after-poison .*overrun_of_a_block.cpp
-// A lane stores one byte behind the 20 that it asked for, within the 32 that the heap gave it.
+// guard.A2: a lane stores one byte behind the 20 that it asked for, within the 32 that the heap
+// gave it.
 #include <warpheap/warpheap.hpp>
 
 struct store_behind {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // reports: SUMMARY: AddressSanitizer: use-after-poison .*use_after_free_of_a_block.cpp
-// A lane stores to a block of a heap that it has freed.
+// A lane stores to a block of a heap that it has freed (guard.A1).
 #include <warpheap/warpheap.hpp>
 
 struct store_after_free {

@@ -83,7 +83,7 @@ int main() {
   make_and_use<throughput_heap>();
   make_and_use<overflowing>();
   make_and_use<coalescing>();
-  // the memory is the caller's again when the heap is gone
+  // guard.A3: the memory is the caller's again when the heap is gone
   size_t const bytes = size_t{2} << 20;
   void* const memory = std::malloc(bytes);
   {

@@ -184,6 +184,7 @@ std::vector<asked_block> served(std::vector<u64> const& wanted) {
   return came;
 }
 
+// rings.R1, rings.R3
 TEST(DriftingRings, HoldTheirLevelWhateverTheSizes) {
   constexpr u64 steps = 16;
   for (double const level : {0.3, 0.85}) {
@@ -207,6 +208,7 @@ TEST(DriftingRings, HoldTheirLevelWhateverTheSizes) {
   }
 }
 
+// rings.R2
 TEST(DriftingRings, GiveUpTheirOldestBlocks) {
   drifting_rings rings{64_KiB, 1, 8, 1};  // a warp
   rings.settle(served(rings.plan(0)));

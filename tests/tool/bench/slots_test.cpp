@@ -72,6 +72,7 @@ struct simulated_slots {
   double sum() const { return static_cast<double>(std::accumulate(bytes.begin(), bytes.end(), u64{0})); }
 };
 
+// slot_load.L3
 TEST(SlotLoad, ChoosesOneOfFourSlotsInAnOrderThatDependsOnTheSeed) {
   slot_load const load{load_kind::constant, {16, 4096}, one_mib, 0.7, 10, 1};
   slot_load const other{load_kind::constant, {16, 4096}, one_mib, 0.7, 10, 2};
@@ -92,6 +93,7 @@ TEST(SlotLoad, ChoosesOneOfFourSlotsInAnOrderThatDependsOnTheSeed) {
   EXPECT_NEAR(static_cast<double>(repeated), by_chance, 0.15 * by_chance);
 }
 
+// slot_load.L1
 TEST(SlotLoad, OfConstantSizesStaysAtItsLevel) {
   for (double const level : {0.3, 0.99}) {
     slot_load const load{load_kind::constant, {16, 4096}, 64 * one_mib, level, 10, 3};
@@ -105,6 +107,7 @@ TEST(SlotLoad, OfConstantSizesStaysAtItsLevel) {
   }
 }
 
+// slot_load.L2
 TEST(SlotLoad, ThatDriftsStaysBelowItsLevelAndComesBack) {
   constexpr u64 kernels = 60;
   slot_load const load{load_kind::drifting, {16, 4096}, 64 * one_mib, 0.9, kernels, 4};

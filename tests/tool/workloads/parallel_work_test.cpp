@@ -197,6 +197,7 @@ class PartsOfReference : public ParallelWork {
 
 INSTANTIATE_TEST_SUITE_P(OfThreads, PartsOfReference, testing::Values(1, 2, 7));
 
+// graph.P1
 TEST_P(PartsOfReference, HaveAllKeysInOrder) {
   EXPECT_GT(reference.parts().size(), 4u);
   EXPECT_TRUE(all() == keys);

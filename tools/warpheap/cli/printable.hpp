@@ -8,8 +8,8 @@
 
 namespace warpheap::tool {
 
-/// `text` with '?' for each byte of a control character (C0, DEL and C1), and for each that is not
-/// UTF-8, which some terminals take for C1. Those in `kept` stay.
+/// `text` with '?' for each byte of a control character (`C0`, DEL and `C1`), and for each that is
+/// not UTF-8, which some terminals take for `C1`. Those in `kept` stay.
 std::string printable(std::string_view text, std::string_view kept = {});
 
 /// The start of `text` as a message quotes it: short and printable.

@@ -12,8 +12,8 @@
 // words and of the address, so that a header that was written over is not believed: then neither
 // the sites in it are read, nor is its block given back.
 //
-//   H1  of a live block only its owner writes the header; of a freed one, only the thread that
-//       claimed it (block_map M3). Words are written by relaxed atomics, because a thread that
+//   checked.H1  of a live block only its owner writes the header; of a freed one, only the thread
+//       that claimed it (checked.M3). Words are written by relaxed atomics, because a thread that
 //       frees a block a second time reads them for its report.
 #pragma once
 
@@ -133,7 +133,7 @@ class guarded_block {
   /// Whether the header is one, which goes to `record`.
   WARPHEAP_DEVICE bool read(block_record& record) const {
     // relaxed: what the block's owner wrote is known by the bits of block_map. A thread that frees
-    // it again may see a mixture, which the check shows (H1).
+    // it again may see a mixture, which the check shows (checked.H1).
     for (u32 i = 0; i < 8; ++i) record.words[i] = word(i).load(order::relaxed);
     return record.words[0] == record.checksum(address_);
   }
@@ -145,7 +145,7 @@ class guarded_block {
     return word(0).exchange(mark, order::relaxed) != mark;
   }
 
-  /// Notes the call that frees the block (H1).
+  /// Notes the call that frees the block (checked.H1).
   WARPHEAP_DEVICE void note_free(block_record& record, source_site const& site) const {
     record.set_call(5, site, 1, this_thread());
     store(record);

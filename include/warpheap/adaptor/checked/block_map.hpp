@@ -5,11 +5,12 @@
 //   a word of 64 bits: 32 addresses, 512 bytes of memory
 //   | live known | live known | ... |  live known |
 //
-//   M1  known at an address: a block was handed out there, and has not gone back to the heap below.
-//   M2  live: its owner has not freed it. Live addresses are known.
-//   M3  one thread clears each live bit, and owns the block from then on: of several frees of one
-//       block all others find the bit clear. It alone clears the known bit, before it gives the
-//       block back to the heap below.
+//   checked.M1  known at an address: a block was handed out there, and has not gone back to the
+//       heap below.
+//   checked.M2  live: its owner has not freed it. Live addresses are known.
+//   checked.M3  one thread clears each live bit, and owns the block from then on: of several frees
+//       of one block all others find the bit clear. It alone clears the known bit, before it gives
+//       the block back to the heap below.
 //
 // Cost: 1/64 of the memory.
 #pragma once
@@ -41,7 +42,7 @@ class block_bits {
 
   WARPHEAP_HOST_DEVICE explicit operator bool() const { return word_ != nullptr; }
 
-  /// Marks a new block (M1, M2).
+  /// Marks a new block (checked.M1, checked.M2).
   WARPHEAP_DEVICE void add() const {
     // release: the block's header and redzones happen before a thread that finds the bits; pairs
     // with the acquires in end_life() and seen().
@@ -49,13 +50,13 @@ class block_bits {
   }
 
   /// Claims the block for a free. Returns the bits as they were: the caller owns the block if it
-  /// was live (M3).
+  /// was live (checked.M3).
   WARPHEAP_DEVICE u64 end_life() const {
     // acquire: the block as it was laid out; pairs with the release in add().
     return atomic_ref<u64>{*word_}.fetch_and(~(live << shift_), order::acquire) >> shift_ & (known | live);
   }
 
-  /// Forgets a block that goes back to the heap below (M3).
+  /// Forgets a block that goes back to the heap below (checked.M3).
   WARPHEAP_DEVICE void remove() const {
     // relaxed: the heap below orders this before the next owner of the memory, which adds the bits
     // again.

@@ -151,7 +151,7 @@ class checked_ref {
   }
 
   /// The second try, with nothing left in quarantine: what is refused now would be refused without
-  /// one too (quarantine Q1).
+  /// one too (checked.Q1).
   WARPHEAP_COLD static void* create_again(checked_ref by, u64 total, source_site site) {
     if (total == 0) return nullptr;
     bool const emptied = by.state_->held.empty([&](void* memory) { return give_back(by, memory, site); });
@@ -168,7 +168,7 @@ class checked_ref {
     return memory;
   }
 
-  /// Ends the life of a block that is ours (block_map M3).
+  /// Ends the life of a block that is ours (checked.M3).
   WARPHEAP_DEVICE void retire(guarded_block const& block, block_bits const& bits, source_site const& site) const {
     void* const memory = block.address();
     block_record record;

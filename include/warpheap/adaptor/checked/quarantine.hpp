@@ -5,17 +5,18 @@
 //
 //   slot: | address of a block, a multiple of 16 | leaving |     0: empty
 //
-//   Q1  a block whose free has returned lies in a slot, or it has gone back to the heap below.
-//   Q2  leaving: the thread that set the bit gives the block back, and then stores another word.
-//       Nobody else changes the slot until then.
-//   Q3  bytes = those of the blocks in slots.
+//   checked.Q1  a block whose free has returned lies in a slot, or it has gone back to the heap
+//       below.
+//   checked.Q2  leaving: the thread that set the bit gives the block back, and then stores another
+//       word. Nobody else changes the slot until then.
+//   checked.Q3  bytes = those of the blocks in slots.
 //
 // empty() uses this for an exact refusal. It visits every slot once, takes what lies there, and
-// waits where a block is leaving. By Q1 and Q2, every block whose free returned before empty()
-// began has gone back to the heap below when empty() returns. So a request that is then refused by
-// the heap below would be refused without a quarantine as well.
-// Progress: a slot is waited for only while its thread is in free() of the heap below. hold() takes
-// another slot where it would have to wait.
+// waits where a block is leaving. By checked.Q1 and checked.Q2, every block whose free returned
+// before empty() began has gone back to the heap below when empty() returns. So a request that is
+// then refused by the heap below would be refused without a quarantine as well. Progress: a slot is
+// waited for only while its thread is in free() of the heap below. hold() takes another slot where
+// it would have to wait.
 #pragma once
 
 #include "../../platform/backoff.hpp"
@@ -36,7 +37,7 @@ class quarantine {
   /// below and returns its bytes; it is called for each block that has to make room.
   template <class GiveBack>
   WARPHEAP_DEVICE void hold(void* address, u64 bytes, GiveBack give_back) {
-    // relaxed: a count (Q3).
+    // relaxed: a count (checked.Q3).
     u64 held = atomic_ref<u64>{bytes_}.fetch_add(bytes, order::relaxed) + bytes;
     u64 const ticket = place(reinterpret_cast<u64>(address), give_back);
     for (u32 i = 1; held > most_bytes_ && i < count_; ++i) {
@@ -46,7 +47,8 @@ class quarantine {
     }
   }
 
-  /// Gives back every block whose free has returned (Q1). Returns whether there may have been any.
+  /// Gives back every block whose free has returned (checked.Q1). Returns whether there may have
+  /// been any.
   template <class GiveBack>
   WARPHEAP_DEVICE bool empty(GiveBack give_back) {
     // relaxed: a free that happens before this call has drawn its ticket before, and no load misses
@@ -78,7 +80,7 @@ class quarantine {
       u64 const index = atomic_ref<u64>{tickets_}.fetch_add(1, order::relaxed) % count_;
       // relaxed: the compare-exchange checks it.
       u64 seen = slot(index).load(order::relaxed);
-      if (seen & leaving) {  // Q2: another thread's; there may be more slots
+      if (seen & leaving) {  // checked.Q2: another thread's; there may be more slots
         wait.while_working();
         continue;
       }
@@ -107,7 +109,7 @@ class quarantine {
     return seen == 0 ? taken::nothing : taken::leaving;
   }
 
-  /// Gives back the block of a slot that is ours (Q2), and stores the next.
+  /// Gives back the block of a slot that is ours (checked.Q2), and stores the next.
   template <class GiveBack>
   WARPHEAP_DEVICE void leave(u64 index, u64 block, u64 next, GiveBack& give_back) {
     u64 const bytes = give_back(reinterpret_cast<void*>(block));

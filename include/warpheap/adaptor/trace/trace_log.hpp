@@ -6,15 +6,15 @@
 //
 //   words: | tickets | 15 unused | calls | addresses | places |    three columns, `room` words each
 //
-//   T1  a record of a new block has its ticket before the call returns the block's address.
-//   T2  a record of a free has its ticket before the heap below gets the block.
-//   T3  so the records of one address are, by ticket: made, freed, made, freed.
-//   T4  every record has one ticket, and a place below `room` is written by one lane.
+//   trace.T1  a record of a new block has its ticket before the call returns the block's address.
+//   trace.T2  a record of a free has its ticket before the heap below gets the block.
+//   trace.T3  so the records of one address are, by ticket: made, freed, made, freed.
+//   trace.T4  every record has one ticket, and a place below `room` is written by one lane.
 //
-// T3 needs no order of memory beyond the heap's own where threads pass pointers on with
+// trace.T3 needs no order of memory beyond the heap's own where threads pass pointers on with
 // synchronisation: additions to one counter are ordered as their threads are. A pointer that is
-// passed on by a relaxed store relies on T1 alone: a thread has waited for its ticket, by which it
-// finds the place of its record, when it stores the pointer.
+// passed on by a relaxed store relies on trace.T1 alone: a thread has waited for its ticket, by
+// which it finds the place of its record, when it stores the pointer.
 //
 // Cost: one atomic on one address for each group of lanes, 1.3 billion a second on an H200, and 24
 // bytes a call.
@@ -48,7 +48,7 @@ class trace_log {
  private:
   static constexpr u64 header_words = 16;  ///< the tickets have a line of the caches for themselves
 
-  /// T4: the host reads the words when all kernels have ended.
+  /// trace.T4: the host reads the words when all kernels have ended.
   WARPHEAP_DEVICE void write(u64 ticket, u64 call, void const* block) const {
     if (ticket >= room_) return;
     u64* const column = words_ + header_words + ticket;

@@ -21,7 +21,7 @@ class traced_ref {
   WARPHEAP_DEVICE void* malloc(size_t bytes) const { return recorded(call_kind::malloc, bytes, below_.malloc(bytes)); }
 
   WARPHEAP_DEVICE void free(void* memory) const {
-    if (memory) log_.add(call_kind::free, 0, memory);  // trace_log T2
+    if (memory) log_.add(call_kind::free, 0, memory);  // trace.T2
     below_.free(memory);
   }
 
@@ -84,7 +84,7 @@ class traced_ref {
   WARPHEAP_HOST_DEVICE Log const& log() const { return log_; }
 
  private:
-  /// `memory`, after it was recorded (trace_log T1). A call for 0 bytes is none.
+  /// `memory`, after it was recorded (trace.T1). A call for 0 bytes is none.
   WARPHEAP_DEVICE void* recorded(call_kind kind, size_t bytes, void* memory, u32 log2_alignment = 0) const {
     if (bytes) log_.add(kind, bytes, memory, log2_alignment);
     return memory;

@@ -2,8 +2,8 @@
 // Which ranges of memory are owned, and up to which moment of its last owner a released one must be
 // known.
 //
-// R1  ranges do not overlap, and are sorted by address.
-// R2  memory that no range has was never acquired.
+// host.R1  ranges do not overlap, and are sorted by address.
+// host.R2  memory that no range has was never acquired.
 #pragma once
 
 #include <algorithm>

@@ -3,11 +3,11 @@
 // process dies, with what replays it. That takes a signal handler. It only writes a line, from a
 // buffer of fixed size; then the signal does what it would have done without us.
 //
-// C1  the handlers are installed once, before the first kernel runs. The first crash restores the
-//     handler that was there before, and that gets the same signal: the system's end of the
+// host.C1  the handlers are installed once, before the first kernel runs. The first crash restores
+//     the handler that was there before, and that gets the same signal: the system's end of the
 //     process, a user's handler, a sanitizer's report.
-// C2  a handler runs on a stack of its own, because the lane's may be used up. An OS thread that
-//     has such a stack already keeps it.
+// host.C2  a handler runs on a stack of its own, because the lane's may be used up. An OS thread
+//     that has such a stack already keeps it.
 #pragma once
 
 #include <csignal>
@@ -25,7 +25,7 @@ inline constexpr crash_signal crash_signals[] = {
     {SIGSEGV, "SIGSEGV"}, {SIGBUS, "SIGBUS"}, {SIGFPE, "SIGFPE"}, {SIGILL, "SIGILL"}, {SIGABRT, "SIGABRT"}};
 inline constexpr u32 crash_signal_count = sizeof crash_signals / sizeof crash_signals[0];
 
-/// What each signal did before us (C1).
+/// What each signal did before us (host.C1).
 inline struct sigaction actions_before[crash_signal_count];
 
 /// Writes the line: the lane, its crash, and the settings that replay it.
@@ -57,13 +57,13 @@ WARPHEAP_NO_TSAN inline void on_crash(int signal, siginfo_t* info, void*) {
   while (which + 1 < crash_signal_count && crash_signals[which].number != signal) ++which;
   worker const* const here = worker_of_thread;
   if (here && here->runs_a_lane()) report_crash(*here, crash_signals[which].name, *info);
-  // C1: an instruction that faulted is tried again when we return, and faults again. A signal that
-  // was sent is sent again.
+  // host.C1: an instruction that faulted is tried again when we return, and faults again. A signal
+  // that was sent is sent again.
   sigaction(signal, &actions_before[which], nullptr);
   if (info->si_code <= 0) raise(signal);
 }
 
-/// C1, for the process.
+/// host.C1, for the process.
 inline void catch_crashes() {
   struct sigaction ours {};
   ours.sa_sigaction = on_crash;
@@ -72,7 +72,7 @@ inline void catch_crashes() {
   for (u32 i = 0; i < crash_signal_count; ++i) sigaction(crash_signals[i].number, &ours, &actions_before[i]);
 }
 
-/// C2, for an OS thread, until it ends.
+/// host.C2, for an OS thread, until it ends.
 class signal_stack {
  public:
   signal_stack() {

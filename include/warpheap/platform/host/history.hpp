@@ -5,10 +5,10 @@
 // becomes the newest at step s has the stamp 256 s, or a little more if others were made in that
 // step. That leaves room, so that a later store can be placed between two older messages.
 //
-// H1  stamps of a location rise from message to message.
-// H2  memory holds the value of the newest message.
-// H3  a message with `follows` is of a read-modify-write that read the message before it: nothing
-//     that is atomic with it may come between the two.
+// host.H1  stamps of a location rise from message to message.
+// host.H2  memory holds the value of the newest message.
+// host.H3  a message with `follows` is of a read-modify-write that read the message before it:
+//     nothing that is atomic with it may come between the two.
 //
 // A word is 8 bytes of memory: one 8-byte location or two 4-byte ones. Memory that is accessed in
 // both widths is `mixed` from then on: one location of 8-byte values, where an access to a half is
@@ -35,7 +35,7 @@ struct message {
   u32 writer = 0;            // the thread block's number; 0: made before the run
   u32 lane = 0;              // the lane's number in the thread block
   bool block_scope = false;  // released to the writer's thread block alone
-  bool follows = false;      // H3
+  bool follows = false;      // host.H3
 };
 
 /// Messages of one location, newest last.

@@ -6,7 +6,8 @@
 // read, and then an acquire there or a fence. So a lane keeps what it released where, and what its
 // relaxed reads would teach it.
 //
-// K1  what a lane releases grows: a later entry of `released` covers the earlier ones and `fenced`.
+// host.K1  what a lane releases grows: a later entry of `released` covers the earlier ones and
+//     `fenced`.
 // Both lists are short. An old release that finds no place is handed on by every later store, and
 // an old read is acquired by the next acquire anywhere. A lane then synchronizes more than it must,
 // which hides faults but never invents one.
@@ -86,7 +87,7 @@ struct knowledge {
   /// A release at `location` has handed on all that the lane knows.
   void note_release(view_store& views, u32 location) {
     if (auto* const earlier = released.find(location)) views.drop(released.take(earlier));
-    if (released.is_full()) {  // K1: it covers what `fenced` has
+    if (released.is_full()) {  // host.K1: it covers what `fenced` has
       views.drop(fenced);
       fenced = released.take_oldest();
     }

@@ -4,9 +4,9 @@
 //
 // Stores are named by stamps: history.hpp.
 //
-// V1  the holder knows every store up to stamp `floor`, and every store to `entries[i].location` up
-//     to `entries[i].stamp`.
-// V2  entries are sorted by location, each later than the floor, at most `limit` of them.
+// host.V1  the holder knows every store up to stamp `floor`, and every store to
+//     `entries[i].location` up to `entries[i].stamp`.
+// host.V2  entries are sorted by location, each later than the floor, at most `limit` of them.
 // Past the limit the floor rises to the entries' median: the holder then counts as knowing more
 // than it does, which hides faults but never invents one. Views are shared between messages and
 // lanes, and copied before a change.
@@ -66,8 +66,8 @@ class seen_stores {
     return true;
   }
 
-  /// Both are sorted (V2), so one pass over both suffices: most steps of a run with weak memory
-  /// join some view.
+  /// Both are sorted (host.V2), so one pass over both suffices: most steps of a run with weak
+  /// memory join some view.
   void join(seen_stores const& other) {
     raise_floor(other.floor);
     static thread_local std::vector<seen_store> both;

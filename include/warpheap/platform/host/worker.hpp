@@ -8,11 +8,12 @@
 // next lane. In parallel mode a lane keeps running until a collective, a pause, or `turn_budget`
 // atomics, so waiting without a pause cannot hang; no step takes a lock.
 //
-// W1  a lane is in `paused_` if it is paused, or ready but held back by the schedule; any other
-//     ready lane is in `ready_` or is running_.
-// W2  warp::runnable counts its ready lanes; when it falls to 0, lanes parked in active_mask() are
-//     released.
-// W3  lanes of one thread block are all on one worker, so a worker with neither ready nor paused
+// host.W1  a lane is in `paused_` if it is paused, or ready but held back by the schedule; any
+//     other ready lane is in `ready_` or is running_.
+// host.W2  warp::runnable counts its ready lanes; when it falls to 0, lanes parked in active_mask()
+//     are released.
+// host.W3  lanes of one thread block are all on one worker, so a worker with neither ready nor
+//     paused
 //     lanes is deadlocked.
 #pragma once
 

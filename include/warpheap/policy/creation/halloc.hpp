@@ -246,8 +246,8 @@ class halloc {
   WARPHEAP_DEVICE u32 role_at(void const* memory) const {
     u64 const slab = table_.slab_at(table_.offset_of(memory));
     // relaxed: a hint, which may be stale if the pointer came by a shuffle or a relaxed operation.
-    // A word itself names its kind (C5), and TBuddy knows its own blocks; before a pointer is
-    // called misuse, newest_role() looks again.
+    // A word itself names its kind (halloc.C5), and TBuddy knows its own blocks; before a pointer
+    // is called misuse, newest_role() looks again.
     return slab < table_.slabs() ? table_.role(static_cast<u32>(slab)).load(order::relaxed) : 0;
   }
   WARPHEAP_DEVICE static halloc_parts::block_address address_at(table_type const& table, void const* memory, u32 role) {

@@ -81,8 +81,8 @@ class queue {
     if (!memory) return;
     u64 const offset = table_.offset_of(memory);
     if (offset >= table_.pool_bytes()) return table_.add_count(count::foreign_frees);
-    // The class that the first word has does not change while a page of the chunk is owned (C2).
-    // Any other pointer takes one more round for each change of the role.
+    // The class that the first word has does not change while a page of the chunk is owned
+    // (queue.C2). Any other pointer takes one more round for each change of the role.
     WARPHEAP_NO_UNROLL
     for (chunk_word role = role_at(offset); !try_destroy(offset, role);) {
       chunk_word const newest = newest_role_at(offset);
@@ -190,7 +190,7 @@ class queue {
 
   WARPHEAP_DEVICE bool is_taken(u64 offset, chunk_word role) const {
     taken_pages const page = table_.page_at(offset, role.size_class());
-    // The first word need not be live: a page of another word may be owned (C2).
+    // The first word need not be live: a page of another word may be owned (queue.C2).
     if (page.pages == 0) return false;
     if (table_.look_at(page.word).taken_of(role.size_class()) & page.pages) return true;
     return table_.newest(page.word).taken_of(role.size_class()) & page.pages;
@@ -221,7 +221,7 @@ class queue {
     }
     u32 const retiring = simt::ballot(heap.mask, retired);
     if (retired) table_.free_chunks().push(group_of(retiring), table_type::chunk_of(page.word));
-    // H2: the leader's clear comes before our look at the item's bit.
+    // queue.H2: the leader's clear comes before our look at the item's bit.
     simt::sync_warp(heap.mask);
     bool const mine = (simt::shuffle(heap.mask, freed, same.leader) & page.pages) != 0 && first;
     bool const queues = mine && (retiring >> same.leader & 1) == 0;

@@ -181,7 +181,7 @@ class rw_malloc {
   /// Frees the units of a block in its i-th word; returns what the word held.
   WARPHEAP_DEVICE u64 give_back(unit_run run, u32 i) const {
     u32 const part = run.part(i);
-    u64 const ours = part == full_mask ? ~unit_word::others_bits : part;  // its extent too (U3)
+    u64 const ours = part == full_mask ? ~unit_word::others_bits : part;  // its extent too (rw.U3)
     return Faults::give_back(table_.word(run.first_word() + i), ours).word;
   }
   static constexpr u32 words_at_once = 4;
@@ -193,7 +193,7 @@ class rw_malloc {
     release_fence();  // for all disturb()
     WARPHEAP_NO_UNROLL
     for (u64 group = run.first / table_type::group_units; group <= last; ++group)
-      Faults::disturb(table.group(group));  // G1
+      Faults::disturb(table.group(group));  // rw.G1
   }
 
   /// The lane's block; nullptr if there is none. All lanes of `together` call, each with its wish.

@@ -114,7 +114,7 @@ class tbuddy {
 
   // For allocators that take their memory from this one. A block that an allocator keeps is not a
   // caller's: destroy() refuses it and usable_size() returns 0 for it, even if a caller has an old
-  // pointer to its start (P1).
+  // pointer to its start (tbuddy.P1).
 
   /// As create_order(), but the allocator keeps the block.
   WARPHEAP_DEVICE void* create_kept(u32 order) const {

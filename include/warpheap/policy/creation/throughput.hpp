@@ -8,6 +8,8 @@
 // Memory moves between the two. An empty chunk goes back to TBuddy and is merged. Before any
 // request fails, the empty bins and chunks that arenas keep are brought back for either.
 //
+//   throughput.H1  every chunk of an arena is a live block of TBuddy of a chunk's size.
+//
 // Cost: up to half of a block is unused if the size is no power of two; a bin of 4 KiB with blocks
 // above 128 bytes loses one of them to its header.
 // Source: Gelado and Garland 2019, section 4: docs/design/throughput.md says what differs.
@@ -120,7 +122,7 @@ class throughput {
   }
   /// Threads that search for pages are to look again: TBuddy was given some. Any lane alone.
   WARPHEAP_DEVICE void tell_of_pages() const {
-    // bins W1: a search visits every arena's word before it asks TBuddy. acquire, release: it needs
+    // bins.W1: a search visits every arena's word before it asks TBuddy. acquire, release: it needs
     // both.
     table_.room(table_.my_arena()).fetch_add(0, order::acq_rel);
     table_.pages_watch().room_appeared();

@@ -94,7 +94,7 @@ class basic_warp_coalesce {
     if (!combined()) return frame(memory, bytes_);
     lane_group const group = group_of(active_);
     u64 const units = units_of(bytes_);
-    // P2: before any lane of the group can free its part.
+    // coalesce.P2: before any lane of the group can free its part.
     if (group.leads && memory)
       static_cast<part_header*>(memory)->write(units, 0, group.size - 1, 0, low_mask32(group.size));
     u8* const block = static_cast<u8*>(simt::shuffle(active_, memory, group.leader));
@@ -103,7 +103,7 @@ class basic_warp_coalesce {
     simt::sync_warp(active_);
     if (!block) return nullptr;
     auto* const header = reinterpret_cast<part_header*>(block) + before_;
-    if (!group.leads) header->write(units, group.rank, group.size - 1, before_, 0);  // P3
+    if (!group.leads) header->write(units, group.rank, group.size - 1, before_, 0);  // coalesce.P3
     return header->part();
   }
 
@@ -193,9 +193,9 @@ class basic_warp_coalesce {
     simt::sync_warp(group.mask);
     if (!group.leads) return nullptr;
     u32& live = reinterpret_cast<part_header*>(created)->live;
-    // P2. release: what the owners of these parts wrote happens before the return of the block.
-    // acquire: the thread that returns the block has received the writes to all parts, which so
-    // happen before the next owner. Each pairs with the other.
+    // coalesce.P2. release: what the owners of these parts wrote happens before the return of the
+    // block. acquire: the thread that returns the block has received the writes to all parts, which
+    // so happen before the next owner. Each pairs with the other.
     u32 const old = atomic_ref<u32>{live}.fetch_and(~parts, order::acq_rel);
     return (old & parts) != 0 && (old & ~parts) == 0 ? created : nullptr;
   }

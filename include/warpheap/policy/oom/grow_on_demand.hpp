@@ -103,7 +103,7 @@ class grow_on_demand {
   WARPHEAP_DEVICE u64 post(u64 bytes) const {
     u64 const threads = u64{simt::grid_dim()} * simt::block_dim(), limit = state_->limit;
     u64 const of_all = bytes < limit / threads ? bytes * threads : limit;
-    // relaxed: the sum carries it (growth_state G4).
+    // relaxed: the sum carries it (growth.G4).
     word(state_->at_once).fetch_max(of_all, order::relaxed);
     // release: at_once comes before it; pairs with the acquire in exchange_with_host().
     return word(state_->unmet).fetch_add(bytes, order::release) + bytes;
@@ -124,9 +124,9 @@ class grow_on_demand {
       shared(growth_word::at_once).store(word(state_->at_once).load(order::relaxed), order::relaxed);
       // release: at_once comes with it; pairs with the host's acquire.
       shared(growth_word::unmet).store(told, order::release);
-      // acquire: all that was mapped before comes before it (growth_state G3), and so is read next.
+      // acquire: all that was mapped before comes before it (growth.G3), and so is read next.
       u64 const refused = shared(growth_word::refused).load(order::acquire);
-      // acquire: the memory is mapped; pairs with the host's release (growth_state G1).
+      // acquire: the memory is mapped; pairs with the host's release (growth.G1).
       u64 const mapped = shared(growth_word::mapped).load(order::acquire);
       // release, both: passes the acquires on; pairs with bring_in() and more_may_be_there().
       word(state_->present).fetch_max(mapped, order::release);
@@ -136,7 +136,7 @@ class grow_on_demand {
     }
   }
 
-  /// Brings in what has memory, together with all threads that do the same (growth_state G2).
+  /// Brings in what has memory, together with all threads that do the same (growth.G2).
   /// Returns how many bytes have some.
   template <class Pool>
   WARPHEAP_DEVICE u64 bring_in(Pool pool) const {

@@ -47,6 +47,7 @@ TEST(HallocChurn, NobodyIsRefusedWhileSomeSlabStaysFree) {
   });
 }
 
+// At rest: halloc.A7, halloc.C4, halloc.P2
 TEST(HallocChurn, SurvivesAChurnThatRunsOut) {
   u32 refused = 0;
   for (u32 const slabs : {1u, 3u, 9u})
@@ -66,6 +67,7 @@ TEST(HallocChurn, SurvivesAChurnThatRunsOut) {
   EXPECT_GT(refused, 0u);
 }
 
+// halloc.C1
 TEST(HallocChurn, SurvivesAChurnOfSmallBlocks) {
   for (bool const two_kinds : {false, true})
     for (launch_shape const shape : {launch_shape{1, 32}, {3, 31}, {2, 64}})

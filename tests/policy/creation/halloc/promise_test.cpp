@@ -297,7 +297,7 @@ void expect_finds_everything() {
 TEST(HallocPromise, SlowSearchesFindAllOfThat) { expect_finds_everything<slow_search>(); }
 TEST(HallocPromise, SearchesFindAllOfThatBesideSlowFrees) { expect_finds_everything<slow_free>(); }
 
-// N1 left out: a slab is full if its count says so.
+// halloc.N1 left out: a slab is full if its count says so.
 struct believes_counts : no_faults {
   static constexpr bool decides_by_words = false;
 };
@@ -323,7 +323,7 @@ TEST(HallocPromise, ATwinThatPassesLockedSlabsIsCaught) {
       hung));
 }
 
-// N3 left out: slabs that came from TBuddy behind the search are missed.
+// halloc.N3 left out: slabs that came from TBuddy behind the search are missed.
 struct ignores_moves : slow_search {
   static constexpr bool heeds_moves = false;
 };
@@ -341,7 +341,7 @@ TEST(HallocPromise, ATwinThatBelievesOldSearchesIsCaught) {
       10, [] { return serves_after_a_free<believes_old_searches>(3072, 5); }, hung));
 }
 
-// A4 left out: a note holds for ever.
+// halloc.A4 left out: a note holds for ever.
 struct believes_old_notes : no_faults {
   static constexpr bool compares_versions = false;
 };

@@ -12,13 +12,13 @@ namespace warpheap::test { namespace {
 using halloc_parts::no_faults;
 using halloc_parts::slab_state;
 
-// A3 left out: a slab is locked for another life while it has blocks.
+// halloc.A3 left out: a slab is locked for another life while it has blocks.
 struct locks_what_is_not_empty : no_faults {
   static bool may_lock(slab_state seen) { return seen.used() <= 8; }
 };
 
-// A8 left out: a lane that found a free slab in the set takes it, whether it is locked by then or
-// not.
+// halloc.A8 left out: a lane that found a free slab in the set takes it, whether it is locked by
+// then or not.
 struct takes_free_slabs_unlocked : no_faults {
   static constexpr bool locks_free_slabs = false;
 };
@@ -39,7 +39,7 @@ struct slow_steps : no_faults {
   }
 };
 
-// A1 turned around: chunks are subtracted before their bits are cleared.
+// halloc.A1 turned around: chunks are subtracted before their bits are cleared.
 struct subtracts_first : slow_steps {
   static constexpr bool clears_first = false;
 };

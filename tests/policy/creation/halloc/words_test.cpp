@@ -49,6 +49,7 @@ u32 starts_slowly(u32 free, u32 length) {
   return starts;
 }
 
+// halloc.C3
 TEST(HallocWords, StartsAreWhereAWholeBlockIsFree) {
   random_sequence random{11};
   for (u32 turn = 0; turn < 20'000; ++turn) {
@@ -64,6 +65,7 @@ TEST(HallocWords, StartsAreWhereAWholeBlockIsFree) {
 
 /// A word filled with blocks of random lengths tells each of them, of its own kind alone, and loses
 /// each as a whole.
+/// halloc.C2, halloc.C5
 TEST(HallocWords, AWordTellsItsBlocks) {
   random_sequence random{3};
   for (u32 turn = 0; turn < 5000; ++turn) {
@@ -93,6 +95,7 @@ TEST(HallocWords, AWordTellsItsBlocks) {
   }
 }
 
+// halloc.A5
 TEST(HallocWords, AStateKeepsItsFieldsApart) {
   slab_state const state{slab_state::live_as(13) + 77 + slab_state::head_bit};
   EXPECT_TRUE(state.serves(3) && state.length() == 2 && state.head() && state.used() == 77);
@@ -109,6 +112,7 @@ TEST(HallocWords, AStateKeepsItsFieldsApart) {
   EXPECT_EQ(slab_state{93}.room(100, 2), 1u);
 }
 
+// halloc.A2
 TEST(HallocWords, ANoteHoldsUntilRoomIsLeft) {
   slab_state const full{slab_state::live_as(0) + 100 + 5 * slab_state::version_unit};
   u64 const noted = full.noting_full(0, 2);

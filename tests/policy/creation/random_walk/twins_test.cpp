@@ -85,6 +85,7 @@ TEST(RandomWalkBitmap, GivesEachPageToOneLaneAndNullptrOnlyToTheRest) {
   expect_sound<random_walk<tiny_bitmap>>();
   expect_sound<random_walk<one_bitmap>>();
 }
+// walk.K3
 TEST(RandomWalkBitmap, GivesEachPageOfWordsOf64ToOneLane) {
   u64 refused = 0;
   for_each_schedule(100, [&] {
@@ -115,7 +116,7 @@ struct stores_words : no_walk_faults {
   }
 };
 
-// walk_word K2 left out: the lock is open before the bits are there.
+// walk.K2 left out: the lock is open before the bits are there.
 struct unlocks_first : no_walk_faults {
   WARPHEAP_DEVICE static walk_word publish(atomic_ref<u64> word, u64 taken) {
     u64 const old = word.fetch_and(~walk_word::lock_bit, order::relaxed);
@@ -161,6 +162,7 @@ std::optional<u64> shares_too_much() {
   return find_failing_schedule(1500, [] { return finds_what_stays_free<Walk>(4, {8, 1}, 12, 150); });
 }
 
+// walk.K1
 TEST(RandomWalkTwin, ThatClaimsAWordByAStoreIsCaught) {
   EXPECT_TRUE((caught<random_walk<tiny_plain, stores_words>>()));
   EXPECT_TRUE((caught<random_walk<tiny_bitmap, stores_words>>()));

@@ -44,7 +44,7 @@ TEST(RwMallocDoubleFree, OfAnyUnitWhileLongBlocksComeAndGo) {
 
 #if !defined(__CUDACC__)
 
-// U1 turned around: the start mark is there before the end mark.
+// rw.U1 turned around: the start mark is there before the end mark.
 struct marks_the_start_first : rw_malloc_parts::no_faults {
   WARPHEAP_DEVICE static u64 mark_ends(atomic_ref<u64> first, u64 start_bit, atomic_ref<u64> last, u64 end_bit) {
     u64 const before = first.fetch_or(start_bit, order::release);
@@ -81,6 +81,7 @@ std::optional<u64> caught_freeing_twice() {
 TEST(RwMallocDoubleFreeTwin, ThatMarksTheStartFirstIsCaught) {
   EXPECT_TRUE(caught_freeing_twice<marks_the_start_first>());
 }
+// rw.U2
 TEST(RwMallocDoubleFreeTwin, ThatMarksWithoutOrderIsCaught) {
   EXPECT_TRUE(caught_freeing_twice<marks_without_order>());
 }

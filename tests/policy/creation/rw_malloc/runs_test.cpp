@@ -78,6 +78,7 @@ void expect_runs_found(u64 schedules) {
   });
 }
 
+// At rest: rw.U3
 TEST(RwMalloc, FindsARunOfAnyLengthWhereverItIs) {
   expect_runs_found<small_heap>(120);
   expect_runs_found<two_words_a_lane>(60);

@@ -97,7 +97,7 @@ TEST(RwMalloc, RefusesNobodyAPlaceOfWhichNotesComeAndGo) {
   for_each_schedule(300, [] { EXPECT_TRUE(finds_one_of_five_places<rw_malloc<tiny_units>>()); });
 }
 
-// walk_word K2 left out: the lock is open before the bits are there.
+// walk.K2 left out: the lock is open before the bits are there.
 struct opens_first : rw_malloc_parts::no_faults {
   WARPHEAP_DEVICE static walk_word publish(atomic_ref<u64> word, u64 taken) {
     u64 const old = word.fetch_and(~walk_word::lock_bit, order::relaxed);
@@ -179,7 +179,9 @@ TEST(RwMallocTwin, OfWideWindowsThatOpensOrSharesWordsIsCaught) {
 TEST(RwMallocTwin, ThatGivesUpAfterItsWalkIsCaught) { EXPECT_TRUE(caught<looks_nowhere>()); }
 TEST(RwMallocTwin, ThatCountsALockedWordAsFullIsCaught) { EXPECT_TRUE(caught<skips_locked_words>()); }
 TEST(RwMallocTwin, ThatSharesOlderPassesIsCaught) { EXPECT_TRUE(caught<believes_older_passes>()); }
+// rw.G1
 TEST(RwMallocTwin, ThatForgetsWhatCameFreeInAGroupIsCaught) { EXPECT_TRUE(caught<forgets_the_groups>()); }
+// rw.G2
 TEST(RwMallocTwin, ThatNotesWhatIsNoLongerSoIsCaught) { EXPECT_TRUE(caught<notes_too_late>()); }
 TEST(RwMallocTwin, ThatReadsNotesWithoutWhatCameBeforeIsCaught) {
   EXPECT_TRUE(find_failing_schedule(

@@ -143,7 +143,7 @@ TEST(ScatterCounts, ComeBackToOldValuesOnlyWithoutWithdrawals) {
   fill_count const less{full.word + fill_count::withdrawing(1)};
   EXPECT_EQ(less.count(), 15);
   EXPECT_TRUE(fill_count{less.word + 1}.counts_all(16));
-  EXPECT_NE(less.word + 1, full.word);  // F2
+  EXPECT_NE(less.word + 1, full.word);  // scatter.F2
 }
 
 }}  // namespace warpheap::test

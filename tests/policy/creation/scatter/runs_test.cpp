@@ -52,6 +52,7 @@ TEST(ScatterRuns, FindWhatChunksLeave) {
   pool.expect_quiet(5);
 }
 
+// scatter.R1
 TEST(ScatterRuns, AreFreedOnceAndAsAWhole) {
   for_each_schedule(200, [] {
     scatter_pool<scatter<>> const pool{12};
@@ -87,6 +88,7 @@ struct mixed_traffic {
   }
 };
 
+// At rest: scatter.F1, scatter.R2, scatter.S2, scatter.S3
 TEST(ScatterRuns, AndChunksShareAPool) {
   for (u32 const pages : {4u, 21u})
     for_each_schedule(300, [&] {

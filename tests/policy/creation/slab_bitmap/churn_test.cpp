@@ -15,6 +15,7 @@ void expect_churn_is_clean(churn_case shape, unsigned seeds) {
       sizes_between{shape.min_bytes, shape.max_bytes}, [](tiny_pool const& pool) { pool.expect_empty(); });
 }
 
+// At rest: slab.D1, slab.D2, slab.D7
 TEST(SlabBitmapChurn, SmallBlocksOfOneClassInOneSlab) { expect_churn_is_clean({1, 2, 33, 6, 16, 16}, 200); }
 TEST(SlabBitmapChurn, MixedSmallBlocksInAFewSlabs) { expect_churn_is_clean({4, 2, 40, 6, 16, 512}, 200); }
 TEST(SlabBitmapChurn, LargeBlocksFightForTwoSlabs) { expect_churn_is_clean({2, 2, 31, 6, 2048, 16384}, 300); }

@@ -17,6 +17,7 @@ auto slabs(u32 count) {
 
 // A group that gets only some of the bits it wants gives them back, but a second free takes one of
 // them first. When all were counted as given back, `used` fell below zero.
+// slab.D6
 TEST(SlabBitmapDoubleFree, SeedsAtWhichAPartOfAClaimWasCountedTwice) {
   replay({311, 461, 562, 1031}, slabs(1), {{3, 4}, {1024, 1024}});
   replay({16, 93, 179}, slabs(1), {{2, 8}, {512, 512}});

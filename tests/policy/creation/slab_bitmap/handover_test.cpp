@@ -127,7 +127,7 @@ struct free_by_an_old_role {
   }
 };
 
-// F3: the bit cannot be set again if another thread has claimed the block; then that thread's
+// slab.F3: the bit cannot be set again if another thread has claimed the block; then that thread's
 // promise counts, and not the free's.
 TEST(SlabBitmapHandover, CountsABlockOnceThatWasTakenBeforeItsBitIsSetAgain) {
   u32 taken = 0;
@@ -182,6 +182,7 @@ struct ask_about_a_recycled_slab {
 
 // By the role that a slab had before, another block's bit, or a run, would be taken for the owner's
 // block: too small, and then realloc moves it, or too large, and it is resized over its neighbours.
+// slab.F4
 TEST(SlabBitmapHandover, KnowsTheSizeOfABlockInARecycledSlab) {
   struct change {
     u64 before, bytes, place;
@@ -271,7 +272,7 @@ struct run_by_mailbox {
   }
 };
 
-// F1: a run is freed by its newest length, whatever the freeing lane saw there before.
+// slab.F1: a run is freed by its newest length, whatever the freeing lane saw there before.
 TEST(SlabBitmapHandover, FreesARunOfAnotherLengthThanTheLastOneThere) {
   test::for_each_schedule(2000, [] {
     tiny_pool const pool{3};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// I4: a lane that finds a slab's bit in takeable cleared finds the one in open(c) after a fence,
-// however it was cleared. Lanes read open(c) by plain loads here, since only those may see an old
-// word on the host backend; the memory model of a GPU orders a read-modify-write no better.
+// slab.I4: a lane that finds a slab's bit in takeable cleared finds the one in open(c) after a
+// fence, however it was cleared. Lanes read open(c) by plain loads here, since only those may see
+// an old word on the host backend; the memory model of a GPU orders a read-modify-write no better.
 #include "pool_fixture.hpp"
 
 namespace slab_bitmap_index_order_test {

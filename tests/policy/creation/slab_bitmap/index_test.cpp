@@ -25,7 +25,8 @@ std::vector<u32> slabs_in(std::vector<u64> const& words, u32 slabs) {
   return in;
 }
 
-/// X2: a summary bit is set if and only if its word is not zero; and no bit lies beyond the slabs.
+/// slab.X2: a summary bit is set if and only if its word is not zero; and no bit lies beyond the
+/// slabs.
 bool has_exact_summary(std::vector<u64> const& words, u32 slabs) {
   u32 const width = slab_index::width(slabs);
   for (u32 at = 0; at < 64 * slab_index::width(width); ++at)
@@ -45,7 +46,7 @@ struct toggle_all {
   }
 };
 
-// X1, X2
+// slab.X1, slab.X2
 TEST(SlabBitmapIndex, HoldsTheSlabsToggledAnOddNumberOfTimes) {
   random_sequence random{3};
   for (u32 const slabs : {1u, 64u, 130u, 4097u, 9000u}) {
@@ -103,7 +104,7 @@ TEST(SlabBitmapIndex, HoldsTheSlabsSetLast) {
     });
 }
 
-/// X3 at rest: a word that is not zero has its summary bit, and nobody holds C.
+/// slab.X3 at rest: a word that is not zero has its summary bit, and nobody holds C.
 bool has_safe_summary(std::vector<u64> const& words, u32 slabs) {
   u32 const width = slab_index::width(slabs), each = slab_index::words_a_summary;
   for (u32 at = 0; at < width; ++at)
@@ -132,7 +133,7 @@ struct set_and_forget {
   }
 };
 
-// X3
+// slab.X3
 TEST(SlabBitmapIndex, ItsSummaryNamesEveryWordThatIsNotEmpty) {
   for (u32 const slabs : {3u, 65u, 66u, 130u, 2049u})
     for (launch_shape const shape : {launch_shape{1, 1}, {1, 3}, {3, 1}, {2, 2}})

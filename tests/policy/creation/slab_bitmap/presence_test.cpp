@@ -134,7 +134,7 @@ struct take_away_beside_growth {
   }
 };
 
-// R3: growth meets an absent slab as a run, also while it is being taken away.
+// slab.R3: growth meets an absent slab as a run, also while it is being taken away.
 TEST(SlabBitmapPresence, ASlabThatIsTakenAwayComesBackAtOnce) {
   test::for_each_schedule(400, [] {
     partial_pool const pool{1, 1};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// nullptr means that no suitable block stayed free during the whole call (N1). So a block that no
-// other lane touches is found, whatever others do beside the search, and on a heap at rest the
+// nullptr means that no suitable block stayed free during the whole call (slab.N1). So a block that
+// no other lane touches is found, whatever others do beside the search, and on a heap at rest the
 // answer is exact.
 #include <algorithm>
 #include <vector>
@@ -191,7 +191,7 @@ struct empty_a_slab_beside_searches {
 };
 
 // A search clears the index bit of a slab that is in use again, while the slab becomes empty once
-// more (I2, I3).
+// more (slab.I2, slab.I3).
 TEST(SlabBitmapPromise, ASlabThatEmptiesBesideASearchIsThereAfterwards) {
   for (launch_shape const shape : {launch_shape{2, 2}, {3, 1}, {1, 4}})
     test::for_each_schedule(700, [&] {
@@ -223,7 +223,7 @@ struct churn_at_the_brim {
 
 // A slab is marked full, unmarked, and marked again, with as many blocks promised each time. A free
 // that saw the first mark must not lift the second one, for which the slab's bit in the index was
-// cleared (D5, I1).
+// cleared (slab.D5, slab.I1).
 TEST(SlabBitmapPromise, ASlabThatIsMarkedFullAgainKeepsItsMark) {
   test::for_each_schedule(300, [&] {
     test::tiny_pool const pool{6};

@@ -18,6 +18,7 @@ struct recycle_with_a_stray_bit {
   }
 };
 
+// slab.D3
 TEST(SlabBitmapRecycling, LeavesASlabWhoseWordsAreNotZero) {
   tiny_pool const pool{1};
   release(pool, allocate(pool, {1, 1}, 64));

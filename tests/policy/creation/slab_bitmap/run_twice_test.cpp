@@ -45,6 +45,7 @@ TEST(SlabBitmapRunTwice, AsItIsHandedOutAgain) {
   });
 }
 
+// slab.R1
 TEST(SlabBitmapRunTwice, ByManyLanesAtOnce) {
   for (launch_shape const shape : {launch_shape{1, 2}, launch_shape{5, 1}, launch_shape{2, 33}}) {
     test::for_each_schedule(100, [&] {
@@ -77,7 +78,7 @@ struct free_again {
 
 /// Whatever is freed twice, the slabs stay sound, and nothing is live in the end, since every lane
 /// that held a block has freed it: all of the pool is there in one piece. In `most_windows`
-/// schedules a block may be left all the same. It was lost in the known window of F3.
+/// schedules a block may be left all the same. It was lost in the known window of slab.F3.
 void expect_stays_sound(unsigned seeds, u32 slabs, launch_shape shape, u32 rounds, u32 most_windows = 0) {
   u32 windows = 0;
   test::for_each_schedule(seeds, [&] {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is left of a slab that a few lanes change at once, by the transitions of the table alone:
-// when all have returned, its flags and index bits are as its count and its bits say (D4, D5, I1,
-// I2).
+// when all have returned, its flags and index bits are as its count and its bits say (slab.D4,
+// slab.D5, slab.I1, slab.I2).
 #include "pool_fixture.hpp"
 
 namespace slab_bitmap_settling_test {
@@ -89,7 +89,7 @@ struct free_beside_looks {
   }
 };
 
-// D5: the free changes the word from which the slab would be marked, or meets the mark.
+// slab.D5: the free changes the word from which the slab would be marked, or meets the mark.
 TEST(SlabBitmapSettling, ASlabIsNotFullAfterAFreeBesideALook) {
   for (launch_shape const shape : {launch_shape{2, 1}, {1, 2}, {3, 1}})
     test::for_each_schedule(600, [&] {
@@ -114,7 +114,8 @@ struct take_mark_and_free {
   }
 };
 
-// D5: a free lifts the mark that it saw, and no later one, for which the bit in open was cleared.
+// slab.D5: a free lifts the mark that it saw, and no later one, for which the bit in open was
+// cleared.
 TEST(SlabBitmapSettling, ASlabThatIsMarkedAgainAndAgainIsOpenInTheEnd) {
   for (launch_shape const shape : {launch_shape{2, 1}, {1, 2}, {3, 1}})
     test::for_each_schedule(600, [&] {
@@ -137,8 +138,8 @@ struct mark_slab {
   WARPHEAP_DEVICE void operator()(slab_table table) const { look_and_mark(table, capacity); }
 };
 
-// I1: a free that finds F gone leaves the index alone, so the thread that takes F away has set the
-// bit before.
+// slab.I1: a free that finds F gone leaves the index alone, so the thread that takes F away has set
+// the bit before.
 TEST(SlabBitmapSettling, ASlabIsOpenForEveryFreeThatHasReturned) {
   for (launch_shape const shape : {launch_shape{2, 1}, {1, 2}})
     test::for_each_schedule(600, [&] {
@@ -165,8 +166,8 @@ struct give_back_beside_a_search {
   }
 };
 
-// I2, I3: the last of those who give back finds the slab empty, by what its subtraction left, and
-// waits for the search.
+// slab.I2, slab.I3: the last of those who give back finds the slab empty, by what its subtraction
+// left, and waits for the search.
 TEST(SlabBitmapSettling, ASlabIsTakeableAfterTheLastPromiseIsGivenBack) {
   for (launch_shape const shape : {launch_shape{2, 1}, {3, 1}, {1, 3}})
     test::for_each_schedule(600, [&] {
@@ -193,7 +194,8 @@ struct relist_together {
   }
 };
 
-// D4: the one whose subtraction came to the limit lists the slab, whatever the others did before.
+// slab.D4: the one whose subtraction came to the limit lists the slab, whatever the others did
+// before.
 TEST(SlabBitmapSettling, ASlabIsListedAfterTheLastSubtraction) {
   using body = relist_together;
   slab_limits const limits{16};

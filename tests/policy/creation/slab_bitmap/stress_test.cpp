@@ -30,7 +30,7 @@ TEST_P(SlabBitmapStress, EverySlabEndsEmptyAndListed) {
   EXPECT_EQ(left.live_blocks, 0u);
   EXPECT_GT(left.empty_slabs, 0u);
   EXPECT_EQ(left.empty_slabs + left.free_slabs, left.slabs);
-  // D4 says that the empty ones are listed.
+  // slab.D4 says that the empty ones are listed.
   for (auto const& violated : owner.check_invariants()) ADD_FAILURE() << violated;
 }
 

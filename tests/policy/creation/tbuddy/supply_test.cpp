@@ -138,6 +138,7 @@ struct take_until_refused {
   }
 };
 
+// At rest: tbuddy.W3
 TEST(TbuddySupply, MakesOneBlockOfAllThatIsGivenBack) {
   for (u32 const pages : {4u, 7u, 16u, 61u})
     for_each_schedule(100, [&] {
@@ -330,12 +331,14 @@ bool is_caught(u32 seeds) {
   return find_failing_schedule(seeds, is_sound).has_value();
 }
 
+// tbuddy.W1
 TEST(TbuddySupply, AMergeWithoutAPromiseIsCaught) { EXPECT_TRUE(is_caught<supply_without_promise>(300)); }
 
 TEST(TbuddySupply, ASearchThatIsBelievedAtOnceIsCaught) {
   EXPECT_TRUE(find_failing_schedule(200, finds_room_that_moves<supply, supply_that_looks_once>).has_value());
 }
 
+// tbuddy.P2
 TEST(TbuddySupply, AFreeInSilenceIsCaught) {
   EXPECT_TRUE(find_failing_schedule(
                   1000, finds_room_that_moves<supply_that_frees_in_silence, tbuddy_parts::block_supply<slow_table>>)

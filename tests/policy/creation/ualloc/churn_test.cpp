@@ -10,10 +10,12 @@ using creation::ualloc_config;
 
 using tight_ualloc = ualloc<tight>;
 
+// At rest: bins.A3, bins.A4, bins.K1, bins.N3, bins.N4, bins.N5, bins.P1, bins.P2
 TEST(UallocChurn, OneChunkServesEverySize) { expect_clean_churn<tight_ualloc>({1, 2, 16, 8, 16, 6}, 250); }
 TEST(UallocChurn, LargeBlocksEmptyTheirBinsAllTheTime) { expect_clean_churn<tight_ualloc>({1, 2, 17, 8, 256, 2}, 250); }
 TEST(UallocChurn, OneSizeAlone) { expect_clean_churn<tight_ualloc>({1, 2, 33, 6, 1024, 0}, 150); }
 TEST(UallocChurn, TailsBelongToTheirBins) { expect_clean_churn<tight_ualloc>({1, 2, 33, 6, 64, 1}, 100); }
+// At rest: ualloc.T2
 TEST(UallocChurn, SeveralArenasShareThePool) { expect_clean_churn<tight_ualloc>({8, 4, 17, 6, 128, 3}, 150); }
 TEST(UallocChurn, OneLane) { expect_clean_churn<tight_ualloc>({1, 1, 1, 40, 16, 6}, 30); }
 
@@ -33,6 +35,7 @@ TEST(UallocChurn, NobodyIsRefusedWhileABlockIsFree) { expect_no_refusal<tight_ua
 TEST(UallocChurn, NobodyIsRefusedWhileAnotherArenaHasABin) {
   expect_no_refusal<tight_ualloc>(8, {7, 8}, 16, 3, 3, 100);
 }
+// bins.A1, bins.Y3
 TEST(UallocChurn, NobodyIsRefusedWhileABinIsKept) { expect_no_refusal<keeping_ualloc>(1, {7, 1}, 16, 1, 7, 100); }
 
 /// All of the pool for one size, then all of it for another: nothing stays behind in bins, chunks

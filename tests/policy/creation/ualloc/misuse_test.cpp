@@ -23,6 +23,7 @@ auto pages(u32 count) {
 
 // A free found its block in a bin that changed its class before the free counted it. The result was
 // units without blocks, and lanes that waited for a clear bit for ever.
+// bins.N6
 TEST(UallocMisuse, SeedsAtWhichADoubleFreeCountedForAnotherBin) {
   replay({2, 5, 11, 14, 23}, chunks<ualloc<tight>>(2), {{3, 8}, {16, 512}});
   replay({65, 85, 111, 143}, chunks<ualloc<tight>>(2), {{3, 2}, {16, 512}});

@@ -12,7 +12,7 @@ using layout = bins::layout<tight>;
 
 #if !defined(__CUDACC__)
 
-// Y2 left out: a bin is reclaimed although other lanes hold some of its units.
+// bins.Y2 left out: a bin is reclaimed although other lanes hold some of its units.
 struct takes_no_units : bins::no_faults {
   WARPHEAP_DEVICE static bool take_all(bulk_semaphore, u32) { return true; }
 };
@@ -36,7 +36,7 @@ struct mistaken_tails : layout {
   }
 };
 
-// W1 left out where units that a search has missed reappear.
+// bins.W1 left out where units that a search has missed reappear.
 struct tells_of_no_units : bins::no_faults {
   WARPHEAP_DEVICE static void tell_of_units(bins::room_watch const&) {}
 };
@@ -117,7 +117,7 @@ struct miss_units {
     auto semaphore = table.semaphore(0, size_class);
     if (!semaphore.try_wait(2)) return;
     semaphore.signal(1, 0);
-    table.class_watch(size_class).room_appeared();  // W1: a search may have ended meanwhile
+    table.class_watch(size_class).room_appeared();  // bins.W1: a search may have ended meanwhile
     u64 const blocks = table.class_watch(size_class).watch();
     bool const none = semaphore.available_newest() == 0;
     u64 const pages = table.pages_watch().look();
@@ -154,6 +154,7 @@ bool tells_of_units() {
   return report[0].broken == 0 && report[0].served + report[0].refused == 3 && report[0].served != 0;
 }
 
+// bins.V3
 TEST(UallocTwins, WhoMadeASearchMissUnitsSaysSo) {
   for_each_schedule(2000, [] { EXPECT_TRUE(tells_of_units<ualloc<tight>>()); });
 }
@@ -174,8 +175,8 @@ struct claim_and_give_back {
     for (u32 round = 0; round < rounds; ++round) {
       bool exhausted = false;
       if (counts_first && bin.try_take(1, exhausted) == 0) continue;
-      // N1: there is a bit for a lane that lowered the count, though others may be faster a few
-      // times.
+      // bins.N1: there is a bit for a lane that lowered the count, though others may be faster a
+      // few times.
       u64 mine = 0;
       for (u32 turn = 0; turn < 64 && mine == 0; ++turn) mine = bin.claim(0, 1, 0b111, turn);
       if (mine == 0) {
@@ -191,7 +192,8 @@ struct claim_and_give_back {
       bin.give_back(0, mine);
       bin.life().fetch_add(bins::bin_life::one_block, order::relaxed);
       atomic_ref<u32>{report->served}.fetch_add(1, order::relaxed);
-      // N1 as any lane may check it at any time: no more bits set than blocks that are not free.
+      // bins.N1 as any lane may check it at any time: no more bits set than blocks that are not
+      // free.
       u32 const free = bins::bin_life::free_blocks(bin.life().load(order::relaxed));
       if (free > 3) atomic_ref<u32>{report->broken}.fetch_add(1, order::relaxed);
     }

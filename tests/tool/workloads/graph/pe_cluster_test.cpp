@@ -12,6 +12,7 @@ namespace warpheap::tool::graph { namespace {
 constexpr pool_place places[] = {{0x7000'0000, 0x9000'0000}, {0x5000'0000, 0x5000'0000}, {0x7000'0000, 0x5000'1000}};
 constexpr pool_map pools{places, 3};
 
+// graph.R1
 TEST(PoolMap, ReachesWhatAnotherPeTellsByItsOwnAddress) {
   EXPECT_EQ(pools.reach(0, 0x7000'0040), 0x9000'0040u);
   EXPECT_EQ(pools.reach(1, 0x5000'0040), 0x5000'0040u);

@@ -207,6 +207,7 @@ TEST(SetGraph, SaysHowManyEntriesFullHeapsLost) {
   EXPECT_THAT(again.fault(), IsEmpty());
 }
 
+// graph.F2
 TEST(SetGraph, SearchesPathsAndHubsFromEveryVertex) {
   // A path, so that each level has one vertex, and a hub with more neighbours than a piece has.
   constexpr u32 path = 20, vertices = 3000;
@@ -264,6 +265,7 @@ u64 lanes_that_settle(u32 vertices, u32 degree) {
   return lanes;
 }
 
+// graph.F3
 TEST(GraphSearch, SettlesALevelByAsManyLanesAsItsFrontierWants) {
   EXPECT_LE(lanes_that_settle(100'000, 1), 128u) << "a path has as many levels as vertices";
   EXPECT_LE(lanes_that_settle(100'000, 1024), 128u);

@@ -113,6 +113,7 @@ TEST(Join, FindsThePairsOfANestedLoopInTablesOfEverySize) {
   EXPECT_GT(pairs, 2000u);
 }
 
+// join.O1
 TEST(Join, FindsThemWhateverThePagesAndThePartitions) {
   auto const build = random_table(150, 25, 1), probe = random_table(150, 25, 2);
   auto const wanted = pairs_of(build, probe);
@@ -161,6 +162,7 @@ TEST(Join, IsCutIntoPartitionsThatKeepEveryTuple) {
   }
 }
 
+// join.H1, join.H2
 TEST(Join, HasEveryTupleInOneChainOfItsOwnPartition) {
   for (u32 const bits : {0u, 3u, 9u}) {
     auto const source = random_table(1000, 200, bits);

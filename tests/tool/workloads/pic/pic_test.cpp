@@ -85,6 +85,7 @@ TEST(Pic, RunsWithAnyNumberOfSpeciesAndSizeOfFrames) {
 
 // A hole behind the last particle of a list's own frames was filled twice, once the list had more
 // holes than movers in a row.
+// pic.P1
 TEST(Pic, FillsEachHoleOnce) {
   auto settings = small_plasma();
   settings.cells_y = 16;
@@ -165,6 +166,7 @@ TEST(Pic, NoticesAnAllocatorThatLosesBlocks) {
   EXPECT_THAT(pic_fault_over<forgetting>(), HasSubstr("live blocks, and the lists have"));
 }
 
+// pic.P2
 TEST(Pic, SaysWhatFoundNoMemoryAndLosesNothing) {
   auto settings = small_plasma();
   settings.species = 8;

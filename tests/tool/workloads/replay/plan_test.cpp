@@ -47,6 +47,7 @@ TEST(ReplayPlan, KeepsLanesTogetherAndWarpsApart) {
   EXPECT_EQ(plan.kernels, 1u);
 }
 
+// replay.R1
 TEST(ReplayPlan, CutsAKernelBeforeAWarpFreesWhatAnotherMadeInIt) {
   // warp 0 makes two; warp 1 frees one of them, and makes one more; warp 0 frees that one
   EXPECT_THAT(
@@ -69,6 +70,7 @@ TEST(ReplayPlan, CutsBeforeAllLanesOfAGroup) {
   EXPECT_EQ(last.mask, 3u) << "lane 0 could have been earlier, and waits with lane 1";
 }
 
+// replay.R2
 TEST(ReplayPlan, KeepsTheOrderOfTheTraceFromRoundToRound) {
   // warp 0 asks four times, warp 1 frees each: at most one lives, also in the replay
   auto const plan = planned({asks(0, 0), frees(1, 0, 0), asks(0, 0), frees(1, 0, 2), asks(0, 0), frees(1, 0, 4)});

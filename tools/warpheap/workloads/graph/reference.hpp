@@ -30,8 +30,8 @@ class reference_graph {
   void combine(entry_keys const& keys, parallel_work& work, Combine combine);
   std::string difference_of_part(size_t part, adjacency_lists const& lists) const;
 
-  /// P1  Part i has the keys of the vertices [bounds_[i], bounds_[i + 1]), ascending. A vertex is
-  ///     in one part.
+  /// graph.P1  Part i has the keys of the vertices [bounds_[i], bounds_[i + 1]), ascending. A
+  ///     vertex is in one part.
   std::vector<entry_keys> parts_{1};
   std::vector<u64> bounds_{0, u64{1} << 32};
 };

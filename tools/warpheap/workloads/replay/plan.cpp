@@ -48,7 +48,7 @@ class planner {
   }
 
   void add(call_group group) {
-    if (waits_for_another_warp(group)) finish_round();  // R1
+    if (waits_for_another_warp(group)) finish_round();  // replay.R1
     if (groups_.empty()) round_begins_ = group.first;
     auto const& call = call_at(group.first);
     groups_[call.thread_block][call.warp()].push_back(group);
@@ -101,7 +101,7 @@ class planner {
                      .log2_alignment = static_cast<u8>(call.log2_alignment),
                      .refused = call.refused};
     if (call.names_a_block()) {
-      made.named = slots_[call.block];  // set: R1
+      made.named = slots_[call.block];  // set: replay.R1
       made.old_bytes = call_at(call.block).bytes;
     }
     if (call.makes()) made.made = slots_[index] = plan_.blocks++;

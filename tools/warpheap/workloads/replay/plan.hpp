@@ -6,11 +6,13 @@
 // kernel: where a warp frees a block that another warp made in the same kernel, the kernel is cut
 // before that, in the order of the trace, into rounds, one launch each. So
 //
-//   R1  a block that a step names was made in an earlier round, or by an earlier step of its warp.
-//   R2  every call of a round comes, in the trace, before every call of the next round.
+//   replay.R1  a block that a step names was made in an earlier round, or by an earlier step of its
+//       warp.
+//   replay.R2  every call of a round comes, in the trace, before every call of the next round.
 //
-// R2 keeps what lives at a time as it was: were calls made as early as R1 alone allows, all mallocs
-// of a kernel whose blocks go from warp to warp would come before all of its frees.
+// replay.R2 keeps what lives at a time as it was: were calls made as early as replay.R1 alone
+// allows, all mallocs of a kernel whose blocks go from warp to warp would come before all of its
+// frees.
 #pragma once
 
 #include <vector>

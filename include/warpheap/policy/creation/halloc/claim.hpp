@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How one lane takes chunks of a slab that were promised to it before (A1).
+// How one lane takes chunks of a slab that were promised to it before (halloc.A1).
 #pragma once
 
 #include "table.hpp"
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace halloc_parts {
 
-/// Chunks of a word that exist in a slab of `capacity` chunks (C4).
+/// Chunks of a word that exist in a slab of `capacity` chunks (halloc.C4).
 WARPHEAP_HOST_DEVICE constexpr u32 existing(u32 capacity, u32 word) {
   u32 const before = word_chunks * word;
   return capacity >= before + word_chunks ? ~0u : low_mask32(capacity > before ? capacity - before : 0);
@@ -21,14 +21,14 @@ WARPHEAP_DEVICE u32 look_at(Table const& table, u32 slab, u32 word, u32 capacity
 /// Takes those blocks of 2^length chunks that start at `starts` and are free as a whole.
 ///
 /// seen    becomes what was taken before
-/// returns where the blocks start that are ours now (C1)
+/// returns where the blocks start that are ours now (halloc.C1)
 template <class Table>
 WARPHEAP_DEVICE u32 take_blocks(Table const& table, u32 slab, u32 word, u32 starts, u32 kind, u32 length, u32& seen) {
   atomic_ref<u64> const place = table.word(slab, word);
   if (length == 0) {
-    // Blocks of one chunk need no look: to set a taken bit again changes nothing (C2). acquire:
-    // what the last owners did to the chunks happens before we use them; pairs with the release in
-    // free.
+    // Blocks of one chunk need no look: to set a taken bit again changes nothing (halloc.C2).
+    // acquire: what the last owners did to the chunks happens before we use them; pairs with the
+    // release in free.
     seen = taken(place.fetch_or(with_blocks(0, starts, 0, kind), order::acquire));
     return starts & ~seen;
   }

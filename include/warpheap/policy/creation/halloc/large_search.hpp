@@ -2,10 +2,10 @@
 // The last resort for blocks of which TBuddy had none: the free and the empty slabs, heads among
 // them, go back to TBuddy first. If TBuddy has none then, there is none.
 //
-// All of that is done with the mutex held (P1), so what was given back stays at TBuddy until it is
-// asked, except for what other callers of TBuddy take. nullptr means what TBuddy's does: at one
-// instant all that it had was owned, or in the hands of a call in progress. Other searches wait for
-// the mutex. They need not search if this search, which began after their call, finds nothing
+// All of that is done with the mutex held (halloc.P1), so what was given back stays at TBuddy until
+// it is asked, except for what other callers of TBuddy take. nullptr means what TBuddy's does: at
+// one instant all that it had was owned, or in the hands of a call in progress. Other searches wait
+// for the mutex. They need not search if this search, which began after their call, finds nothing
 // (sync/shared_pass.hpp).
 #pragma once
 
@@ -52,7 +52,7 @@ class large_search {
   }
 
   /// Gives all free and empty slabs back to TBuddy. All lanes of `group` call, side by side, and
-  /// one of them holds the mutex (P1).
+  /// one of them holds the mutex (halloc.P1).
   WARPHEAP_DEVICE static void bring_back(Table const& table, lane_group const& group) {
     slab_supply<Table> const supply{table};
     slab_state seen;

@@ -3,7 +3,8 @@
 // blocks of a warp that lie in one word.
 //
 // A free is one compare-exchange of the word in which it saw the block, so it clears a whole live
-// block or nothing (C2, C5). It then subtracts exactly the chunks that it cleared, even if another
+// block or nothing (halloc.C2, halloc.C5). It then subtracts exactly the chunks that it cleared,
+// even if another
 // thread freed the block before or at the same moment, or frees it later.
 #pragma once
 
@@ -86,7 +87,7 @@ class block_release {
       // the acquire in take_blocks().
       if (!place.compare_exchange(now, without_blocks(now, chunks), order::release, order::relaxed)) continue;
       Table::steps::linger_in_free();
-      // A1: exactly what was cleared is subtracted.
+      // halloc.A1: exactly what was cleared is subtracted.
       if (Table::steps::clears_first) table_.subtract(at.slab, popcount(chunks));
       return live;
     }

@@ -8,17 +8,17 @@
 // that moment. A search goes on from where it lost a race, and ends whatever others take and free.
 // A slab also counts as free while another call moves it from one set to another, or between the
 // sets and TBuddy. A search waits for such a slab (lock_unused() in supply.hpp), and notices if it
-// missed one (N3).
+// missed one (halloc.N3).
 //
-//   N1  in a slab of our kind of chunks the words decide. Its count may be too high, by promises of
-//       calls that will not find a block or were promised too much. So a search promises itself
-//       what it sees, whatever the count says (A1 holds). A call that was promised a block and
-//       finds none gives the promise back and searches itself.
-//   N2  a slab of another kind is in use unless its count is 0: a promise there holds the whole
-//       slab.
-//   N3  TBuddy is asked with the mutex held. If slabs have come from it or gone to it since the
-//       first look, there is a second and last round before the mutex is unlocked. No slab can pass
-//       from one side to the other during that round.
+//   halloc.N1  in a slab of our kind of chunks the words decide. Its count may be too high, by
+//       promises of calls that will not find a block or were promised too much. So a search
+//       promises itself what it sees, whatever the count says (halloc.A1 holds). A call that was
+//       promised a block and finds none gives the promise back and searches itself.
+//   halloc.N2  a slab of another kind is in use unless its count is 0: a promise there holds the
+//       whole slab.
+//   halloc.N3  TBuddy is asked with the mutex held. If slabs have come from it or gone to it since
+//       the first look, there is a second and last round before the mutex is unlocked. No slab can
+//       pass from one side to the other during that round.
 //
 // A crowd on a full heap shares searches (sync/shared_pass.hpp): a call accepts the answer of any
 // search that began after the call did. And a slab whose words were searched in vain keeps a note
@@ -161,7 +161,7 @@ class block_search {
       return broadcast(group_, head);
     }
     stage_ = stage::tbuddy;
-    seen_ = broadcast(group_, moved) != 0 ? 0 : table().slabs();  // N3: 0 is a second round
+    seen_ = broadcast(group_, moved) != 0 ? 0 : table().slabs();  // halloc.N3: 0 is a second round
     // The mutex's acquire covers all lanes.
     simt::sync_warp(group_.mask);
     return none;
@@ -175,7 +175,7 @@ class block_search {
       u32 ours = 0;  // 1 + the blocks of it that are promised; 0 if it is in use for another kind
       if (group_.leads) {
         bool const locked = brought_ || supply_type{table()}.lock_unused(slab, seen);
-        ours = locked ? 1 + open(slab, popcount(waiting)) : u32{seen.serves(kind_)};  // N2
+        ours = locked ? 1 + open(slab, popcount(waiting)) : u32{seen.serves(kind_)};  // halloc.N2
       }
       brought_ = false;
       ours = broadcast(group_, ours);
@@ -190,19 +190,19 @@ class block_search {
   WARPHEAP_DEVICE u32 open(u32 slab, u32 wanted) const {
     u32 const room = capacity() >> length_, promised = wanted < room ? wanted : room;
     supply_type{table()}.publish(slab, size(), promised << length_, slab_use::search);
-    table().set(Table::sparse(kind_)).add(slab);  // A7: it goes on to where it belongs
+    table().set(Table::sparse(kind_)).add(slab);  // halloc.A7: it goes on to where it belongs
     return promised;
   }
 
   /// Takes blocks of a slab of our kind for the lanes without one, from a random word on. Gives
   /// back what is left of the `promised` blocks or, if there were none, of those that it promised
-  /// itself (N1). False if the slab is not of our kind any more.
+  /// itself (halloc.N1). False if the slab is not of our kind any more.
   ///
   /// waiting  the lanes without a block
   /// before   what lock_unused() saw, if nothing is promised; valid in the leader
   WARPHEAP_DEVICE bool take_from(u32 slab, u32 waiting, u32 promised, slab_state before) {
-    // The leader's acquires cover all lanes: we see words no older than `before` (A4), and a slab
-    // that we locked as the others left it.
+    // The leader's acquires cover all lanes: we see words no older than `before` (halloc.A4), and a
+    // slab that we locked as the others left it.
     simt::sync_warp(group_.mask);
     u32 const words = table().geometry().words(kind_), start = broadcast(group_, supply_type::scattered(words));
     bool found = promised != 0;
@@ -237,8 +237,8 @@ class block_search {
     return true;
   }
 
-  /// Promises us `wanted` blocks of a slab, whatever its count says (N1). 0 if it is not of our
-  /// kind any more.
+  /// Promises us `wanted` blocks of a slab, whatever its count says (halloc.N1). 0 if it is not of
+  /// our kind any more.
   WARPHEAP_DEVICE u32 promise(u32 slab, u32 wanted) const {
     u32 promised = 0;
     if (group_.leads) {
@@ -264,7 +264,7 @@ class block_search {
     return got;
   }
 
-  /// Notes that no thread has to look at the words again before room is left (A4).
+  /// Notes that no thread has to look at the words again before room is left (halloc.A4).
   WARPHEAP_DEVICE void note_full(u32 slab, slab_state before) const {
     // A slab that was empty may have got another kind meanwhile, at the same version.
     if (!before.serves(kind_) || before.empty()) return;

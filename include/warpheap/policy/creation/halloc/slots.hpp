@@ -18,7 +18,7 @@ WARPHEAP_COLD void return_unused(Table table, slot_share share) {
     // Most slabs are in use and need no mutex.
     if (!table.load(slab).unused()) continue;
     slab_state seen;
-    scoped_lock const alone{table.moving()};  // P1
+    scoped_lock const alone{table.moving()};  // halloc.P1
     if (supply.lock_unused(slab, seen)) supply.unmake(slab);
   }
 }

@@ -197,8 +197,8 @@ class snapshot {
 
   bool set_has(u32 which, u32 slab) const { return slab_set::contains(set(which), slab); }
 
-  /// Whether a word names the right kind (C5), and all its joined bits are those of blocks at the
-  /// right places (C2, C3).
+  /// Whether a word names the right kind (halloc.C5), and all its joined bits are those of blocks
+  /// at the right places (halloc.C2, halloc.C3).
   static bool holds_together(u64 word, u32 kind) {
     if (taken(word) == 0) return word == 0;
     u32 seen = 0;

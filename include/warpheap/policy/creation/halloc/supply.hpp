@@ -13,16 +13,17 @@
 // once. A row in use that had no next head ready keeps one more of them from then on, four at most:
 // a crowd takes a slab of large blocks in less time than a search needs.
 //
-//   P1  slabs come from TBuddy and go back under a mutex, and each move is counted before the mutex
-//       is unlocked. So two equal counts have no move between them, and the thread that holds the
-//       mutex knows that no slab is on its way.
-//   P2  head bit => a row has the slab as its head or as a next one, or a call in progress is about
-//       to put it there, or has taken it from there.
-//   P3  a row's head changes, and its next heads are taken, under its lock alone. To a place
+//   halloc.P1  slabs come from TBuddy and go back under a mutex, and each move is counted before
+//       the mutex is unlocked. So two equal counts have no move between them, and the thread that
+//       holds the mutex knows that no slab is on its way.
+//   halloc.P2  head bit => a row has the slab as its head or as a next one, or a call in progress
+//       is about to put it there, or has taken it from there.
+//   halloc.P3  a row's head changes, and its next heads are taken, under its lock alone. To a place
 //       without a next head any thread may give one.
-//   P4  until a thread has unlocked the slab that it locked, it waits for no thread that waits for
-//       a locked slab or for the mutex, and for TBuddy only while it holds the mutex. So a thread
-//       that waits for a locked slab, with or without the mutex, waits for a running thread.
+//   halloc.P4  until a thread has unlocked the slab that it locked, it waits for no thread that
+//       waits for a locked slab or for the mutex, and for TBuddy only while it holds the mutex. So
+//       a thread that waits for a locked slab, with or without the mutex, waits for a running
+//       thread.
 //
 // Source: Adinetz and Pleiter 2014, whose figure of the order is lost.
 #pragma once
@@ -54,30 +55,30 @@ class slab_supply {
   WARPHEAP_DEVICE bool lock_free(u32 slab) const {
     slab_state seen = table().load(slab);
     bool won = false;
-    // A6: transients stay in the count; each call takes its own back. acquire: what was done to the
-    // slab happens before our use; pairs with the release in unlock_free().
+    // halloc.A6: transients stay in the count; each call takes its own back. acquire: what was done
+    // to the slab happens before our use; pairs with the release in unlock_free().
     while (!won && seen.phase() == slab_phase::free)
       won = table().state(slab).compare_exchange(seen.word, seen.locked().word, order::acquire, order::relaxed);
     if (Table::steps::locks_free_slabs && !won) return false;
-    table().set(Table::free_slabs).remove(slab);  // A8
+    table().set(Table::free_slabs).remove(slab);  // halloc.A8
     return true;
   }
 
   /// Locks a slab that is free or empty. Waits while another call has it locked, which may only be
-  /// putting it elsewhere (P4). False if the slab is in use, and then `seen` is its state.
+  /// putting it elsewhere (halloc.P4). False if the slab is in use, and then `seen` is its state.
   WARPHEAP_DEVICE bool lock_unused(u32 slab, slab_state& seen) const {
     constexpr u64 never = ~u64{0};
     u64 lost = never;  // the version at which we lost a race
     WARPHEAP_NO_UNROLL
     for (backoff nap;;) {
       // acquire: room that was left before this is seen in the words; pairs with the release in
-      // subtract() (A4).
+      // subtract() (halloc.A4).
       seen.word = table().state(slab).load(order::acquire);
       if (seen.phase() == slab_phase::locked && Table::steps::waits_for_locked_slabs) {
         nap.while_working();
         continue;
       }
-      // Room was left since we lost a race (A2): the slab was in use at a moment in between.
+      // Room was left since we lost a race (halloc.A2): the slab was in use at a moment in between.
       if (!seen.unused() || (lost != never && lost != seen.version())) return false;
       if (seen.phase() == slab_phase::free ? lock_free(slab) : table().lock_empty(slab)) return true;
       lost = seen.version();
@@ -98,7 +99,7 @@ class slab_supply {
   /// TBuddy as long as sixty-four.
   WARPHEAP_DEVICE u32 make() const {
     if constexpr (Table::config.split_percent != 0) return none;
-    spin_mutex const moving = table().moving();  // P1
+    spin_mutex const moving = table().moving();  // halloc.P1
     for (backoff nap; moving.is_locked() || !moving.try_lock();) {
       nap.while_working();
       // The mutex's holder may have brought enough for us too.
@@ -145,7 +146,7 @@ class slab_supply {
                : none;
   }
 
-  /// Gives a locked slab back to TBuddy. The caller holds the mutex (P1).
+  /// Gives a locked slab back to TBuddy. The caller holds the mutex (halloc.P1).
   WARPHEAP_DEVICE void unmake(u32 slab) const {
     // relaxed: TBuddy's release covers both.
     table().role(slab).store(0, order::relaxed);
@@ -166,7 +167,7 @@ class slab_supply {
     u64 const more_ahead = lock.fetch_or(row_lock, order::acquire);
     if (more_ahead & row_lock) return replaced::by_others;
     u64 const began = Table::work_clock();
-    // relaxed: all but the counter changes under our lock alone (P3).
+    // relaxed: all but the counter changes under our lock alone (halloc.P3).
     u32 const head = head_of(table().head(entry).load(order::relaxed));
     if (Table::steps::rechecks_head && head != seen) {
       unlock(entry, more_ahead);
@@ -205,7 +206,7 @@ class slab_supply {
       atomic_ref<u64> const place = table().next_head(entry, i);
       if (place.load(order::relaxed) == 0) continue;
       // acquire: the head as its finder left it; pairs with the release in give_next(). Not 0: only
-      // the row's owner takes next heads (P3).
+      // the row's owner takes next heads (halloc.P3).
       u32 const next = static_cast<u32>(place.exchange(0, order::acquire));
       if (may_serve(next - 1, size)) return next;
       retire(next - 1);
@@ -227,7 +228,8 @@ class slab_supply {
     }
   }
 
-  /// Makes a head one of the row's next heads. False if the row has `wanted` of them already (P3).
+  /// Makes a head one of the row's next heads. False if the row has `wanted` of them already
+  /// (halloc.P3).
   WARPHEAP_DEVICE bool give_next(u32 entry, u32 slab, u32 wanted) const {
     WARPHEAP_NO_UNROLL
     for (u32 i = 0; i < wanted; ++i) {
@@ -246,7 +248,7 @@ class slab_supply {
     return now.serves(kind_of(size)) && now.head() && fits(slab, now, size, table().busy_limit(kind_of(size)));
   }
 
-  /// Takes a head from its row to the set where it belongs (A7).
+  /// Takes a head from its row to the set where it belongs (halloc.A7).
   WARPHEAP_DEVICE void retire(u32 slab) const {
     // acquire: as in lock_empty(). The slab may have become another row's head meanwhile: then it
     // will be in two places, which does no harm.
@@ -310,7 +312,7 @@ class slab_supply {
   static constexpr u32 most_tries = 4;
 
   /// Makes a slab that we took out of a set a head. If it does not fit, it goes to the set where it
-  /// belongs (slab_set S1).
+  /// belongs (slab_set.S1).
   WARPHEAP_DEVICE bool try_head(u32 slab, u32 size, u32 most_used) const {
     u64 const as = u64{length_of(size)} << slab_state::length_shift;
     slab_state now = table().load(slab);

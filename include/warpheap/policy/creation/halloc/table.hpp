@@ -11,11 +11,11 @@
 //          sets                           of slabs: free; sparse and busy by kind; normal by size
 //          control                        numbers of searches, a mutex, counts
 //
-//   A7  a live slab that is no head and has room is in a set: in its sparse, normal or busy one, by
-//       how much of it is taken, or in another one. The thread that takes it from another one finds
-//       where it belongs (slab_set S1, S2).
-//   A8  a slab is in the set of free slabs if and only if it is free: both change while it is
-//       locked.
+//   halloc.A7  a live slab that is no head and has room is in a set: in its sparse, normal or busy
+//       one, by how much of it is taken, or in another one. The thread that takes it from another
+//       one finds where it belongs (slab_set.S1, slab_set.S2).
+//   halloc.A8  a slab is in the set of free slabs if and only if it is free: both change while it
+//       is locked.
 #pragma once
 
 #include "../../../structure/slab_set.hpp"
@@ -69,7 +69,7 @@ class table {
   WARPHEAP_DEVICE slab_state load(u32 slab) const { return {state(slab).load(order::relaxed)}; }
   WARPHEAP_DEVICE atomic_ref<u64> note(u32 slab) const { return atomic_ref<u64>{record(slab)[1]}; }
   /// Whether a search has noted that a slab in the state `now` has no room for 2^length chunks
-  /// (A4).
+  /// (halloc.A4).
   WARPHEAP_DEVICE bool is_noted_full(u32 slab, slab_state now, u32 length) const {
     // relaxed, as the state: equal versions in both say that they belong together.
     u64 const noted = note(slab).load(order::relaxed);
@@ -122,7 +122,7 @@ class table {
     return {state(slab).fetch_add(chunks, order::acquire)};
   }
 
-  /// Leaves room for this many chunks, whose bits were cleared or never set (A2).
+  /// Leaves room for this many chunks, whose bits were cleared or never set (halloc.A2).
   WARPHEAP_DEVICE void subtract(u32 slab, u32 chunks) const {
     // release: the cleared bits happen before the next look for room, or the next life of the slab;
     // pairs with the acquires in lock_empty() and slab_supply::lock_unused().
@@ -147,7 +147,7 @@ class table {
   }
 
   /// The mutex that is held while slabs move from TBuddy or to it; and the count of such moves
-  /// (P1).
+  /// (halloc.P1).
   WARPHEAP_DEVICE spin_mutex moving() const {
     return spin_mutex{*reinterpret_cast<u32*>(base_ + geometry_.moving_offset())};
   }
@@ -191,8 +191,8 @@ class table {
     return reinterpret_cast<u64*>(base_ + geometry_.sets_offset() + which * geometry_.set_bytes());
   }
 
-  /// Locks a live slab without a taken chunk, whether it is a head or not (A3). It stays in the
-  /// sets that have it (slab_set S2).
+  /// Locks a live slab without a taken chunk, whether it is a head or not (halloc.A3). It stays in
+  /// the sets that have it (slab_set.S2).
   WARPHEAP_DEVICE bool lock_empty(u32 slab) const {
     slab_state seen = load(slab);
     if (!seen.live() || !Faults::may_lock(seen)) return false;
@@ -203,7 +203,7 @@ class table {
 
   /// Makes a locked slab free.
   WARPHEAP_DEVICE void unlock_free(u32 slab) const {
-    set(free_slabs).add(slab);  // A8
+    set(free_slabs).add(slab);  // halloc.A8
     // release: what happened to the slab so far happens before its next lock; pairs with the
     // acquire in lock_free().
     state(slab).fetch_sub(slab_state::of(slab_phase::locked) - slab_state::of(slab_phase::free), order::release);
@@ -211,7 +211,7 @@ class table {
 
   /// Makes all slabs of [first, end) free, which are locked and lie in one word of the set.
   WARPHEAP_DEVICE void unlock_free(u32 first, u32 end) const {
-    set(free_slabs).add_all(first / 64, low_mask(end - first) << first % 64);  // A8
+    set(free_slabs).add_all(first / 64, low_mask(end - first) << first % 64);  // halloc.A8
     release_fence();
     // fenced: as above, by one fence for all of them.
     WARPHEAP_NO_UNROLL
@@ -230,7 +230,7 @@ class table {
     return static_cast<u32>(u64{geometry_.capacity(kind)} * thousandths / 1000);
   }
 
-  /// Whether a slab that is no head came down to what belongs in another set (A7).
+  /// Whether a slab that is no head came down to what belongs in another set (halloc.A7).
   WARPHEAP_DEVICE bool moves_down(slab_state old, slab_state now) const {
     if (now.head()) return false;
     u32 const sparse = sparse_limit(now.kind()), busy = busy_limit(now.kind());

@@ -19,16 +19,17 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace halloc_parts 
 // never joined to the next one. Their four bits name the kind of the slab's chunks instead: bit 39
 // + 8k for kind k.
 //
-//   C1  a taken bit has one owner at most: the thread whose operation found it clear, until it is
-//       cleared.
-//   C2  at every instant the joined bits are those of whole blocks: a block of n chunks has n - 1
-//       of them, which lead from its first chunk to its last. Several chunks are taken by one
+//   halloc.C1  a taken bit has one owner at most: the thread whose operation found it clear, until
+//       it is cleared.
+//   halloc.C2  at every instant the joined bits are those of whole blocks: a block of n chunks has
+//       n - 1 of them, which lead from its first chunk to its last. Several chunks are taken by one
 //       compare-exchange together with their joined bits, and a block is cleared as a whole by one
 //       compare-exchange of the word that it was seen in.
-//   C3  blocks lie at multiples of their length, so none reaches into the next word.
-//   C4  words change by read-modify-write alone, and only chunks that exist are ever set.
-//   C5  a word without a taken chunk is 0; any other has the kind bit of its slab's kind and no
-//       other kind bit. By A1 and A3 all words of a slab are 0 when it changes its kind.
+//   halloc.C3  blocks lie at multiples of their length, so none reaches into the next word.
+//   halloc.C4  words change by read-modify-write alone, and only chunks that exist are ever set.
+//   halloc.C5  a word without a taken chunk is 0; any other has the kind bit of its slab's kind and
+//       no other kind bit. By halloc.A1 and halloc.A3 all words of a slab are 0 when it changes its
+//       kind.
 //
 // So one look at a word says whether a block starts at a chunk of a slab of some kind. A
 // compare-exchange of that word then frees this block or nothing, however late the free is and
@@ -83,11 +84,11 @@ WARPHEAP_HOST_DEVICE constexpr u32 chunks_at(u64 word, u32 starts) {
   return chunks | (next & chunks << 4);
 }
 
-/// The word with `chunks`, all free, taken as blocks of 2^length chunks (C2, C5).
+/// The word with `chunks`, all free, taken as blocks of 2^length chunks (halloc.C2, halloc.C5).
 WARPHEAP_HOST_DEVICE constexpr u64 with_blocks(u64 word, u32 chunks, u32 length, u32 kind) {
   return word | chunks | joints_of(chunks, length) | kind_bit(kind);
 }
-/// The word with `chunks`, which are whole blocks, freed (C2, C5).
+/// The word with `chunks`, which are whole blocks, freed (halloc.C2, halloc.C5).
 WARPHEAP_HOST_DEVICE constexpr u64 without_blocks(u64 word, u32 chunks) {
   u64 const left = word & ~(u64{chunks & joinable} << 32 | chunks);
   return taken(left) != 0 ? left : 0;
@@ -119,18 +120,18 @@ static_assert(without_blocks(with_blocks(3, 0xf0, 2, 1), 0xf0) == (3 | kind_bit(
 //   no room   bit l: a search that began its look at all words at this version saw no block of 2^l
 //             chunks
 //
-//   A1  used >= taken bits of the slab: chunks are promised before they are taken, and cleared
-//       before they are subtracted.
-//   A2  every subtraction raises the version, is a release, and settles what it leaves.
-//   A3  a slab is locked only with used = 0. By A1 and A2 none of its chunks is taken then, and no
-//       clear is on its way: the thread that locks it (acquire) has seen all of them. So the slab
-//       may serve another kind at once.
-//   A4  a note of the state's version is true. The bits that were clear at the look were no whole
-//       block, and those cleared since belong to frees that have not returned. A note needs no
-//       clearing, because the next subtraction outdates it (A2). A slab that had a chunk in use at
-//       the look gets no other life before that subtraction.
-//   A5  head and length change only while the slab is live; a locked slab has none.
-//   A6  transients <= 8 chunks a resident thread, so used < 2^24.
+//   halloc.A1  used >= taken bits of the slab: chunks are promised before they are taken, and
+//       cleared before they are subtracted.
+//   halloc.A2  every subtraction raises the version, is a release, and settles what it leaves.
+//   halloc.A3  a slab is locked only with used = 0. By halloc.A1 and halloc.A2 none of its chunks
+//       is taken then, and no clear is on its way: the thread that locks it (acquire) has seen all
+//       of them. So the slab may serve another kind at once.
+//   halloc.A4  a note of the state's version is true. The bits that were clear at the look were no
+//       whole block, and those cleared since belong to frees that have not returned. A note needs
+//       no clearing, because the next subtraction outdates it (halloc.A2). A slab that had a chunk
+//       in use at the look gets no other life before that subtraction.
+//   halloc.A5  head and length change only while the slab is live; a locked slab has none.
+//   halloc.A6  transients <= 8 chunks a resident thread, so used < 2^24.
 
 enum class slab_phase : u32 { none = 0, free = 1, live = 2, locked = 3 };
 
@@ -164,15 +165,15 @@ struct slab_state {
   WARPHEAP_HOST_DEVICE static constexpr u64 live_as(u32 size) {
     return of(slab_phase::live) | u64{kind_of(size)} << kind_shift | u64{length_of(size)} << length_shift;
   }
-  /// The state of this slab locked: what only a live slab has is cleared (A5), and transients and
-  /// version stay.
+  /// The state of this slab locked: what only a live slab has is cleared (halloc.A5), and
+  /// transients and version stay.
   WARPHEAP_HOST_DEVICE constexpr slab_state locked() const {
     return {(word & used_mask) | (word & ~(version_unit - 1)) | of(slab_phase::locked)};
   }
-  /// What leaving room for `chunks` adds to the word (A2).
+  /// What leaving room for `chunks` adds to the word (halloc.A2).
   WARPHEAP_HOST_DEVICE static constexpr u64 leaving(u32 chunks) { return version_unit - chunks; }
 
-  /// Whether `note` says that at this version there is no room for 2^length chunks (A4).
+  /// Whether `note` says that at this version there is no room for 2^length chunks (halloc.A4).
   WARPHEAP_HOST_DEVICE constexpr bool is_full_by(u64 note, u32 length) const {
     return note >> version_shift == version() && (note >> length & 1) != 0;
   }

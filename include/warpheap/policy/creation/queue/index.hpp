@@ -6,13 +6,14 @@
 // page there if it still can. So an item may be out of date: its page was taken by a search, or its
 // chunk went to another class and came back.
 //
-//   H1  an item is queued at most once: only the thread that set its bit pushes it, and only the
+//   queue.H1  an item is queued at most once: only the thread that set its bit pushes it, and only
+//       the
 //       thread that popped it clears the bit. So a ring with a slot an item never overflows.
-//   H2  a page that comes free is queued, or the thread that clears the item's bit has yet to look
-//       at the page. The free clears the taken bit and then sets the item's; the pop clears the
-//       item's and then looks. Both operations on the item's bit acquire and release, so that the
-//       later one sees what came before the earlier one. A virtual queue may refuse the item, and
-//       drops items when its memory is needed: then a search finds the page.
+//   queue.H2  a page that comes free is queued, or the thread that clears the item's bit has yet to
+//       look at the page. The free clears the taken bit and then sets the item's; the pop clears
+//       the item's and then looks. Both operations on the item's bit acquire and release, so that
+//       the later one sees what came before the earlier one. A virtual queue may refuse the item,
+//       and drops items when its memory is needed: then a search finds the page.
 //
 // Source: Winter et al. 2020. Differs: there an item is the page itself.
 #pragma once
@@ -82,7 +83,7 @@ struct class_index {
 
   /// Clears the bit of an item that we popped, and returns the item.
   WARPHEAP_DEVICE u32 clear(u32 item) const {
-    // acq_rel: pairs with mark() (H2).
+    // acq_rel: pairs with mark() (queue.H2).
     word(item).fetch_and(~bit_of(item), order::acq_rel);
     return item;
   }
@@ -92,9 +93,10 @@ struct class_index {
     word(item).fetch_and(~bits, order::relaxed);
   }
 
-  /// Sets `bits` of the item's word; returns those that were clear, which the caller pushes (H1).
+  /// Sets `bits` of the item's word; returns those that were clear, which the caller pushes
+  /// (queue.H1).
   WARPHEAP_DEVICE u32 mark(u32 item, u32 bits) const {
-    // acq_rel: pairs with pop() (H2).
+    // acq_rel: pairs with pop() (queue.H2).
     return bits & ~word(item).fetch_or(bits, order::acq_rel);
   }
 };

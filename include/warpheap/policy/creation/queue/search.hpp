@@ -4,9 +4,9 @@
 // knows are found, and chunks go to the class that needs them.
 //
 // A chunk has nothing for us if each of its pages was seen taken, or if it has another class and a
-// page of it was seen taken. A chunk whose words are in transit (C1) shows neither, and the search
-// waits for the thread that has it. A chunk that has slots of a queue is taken from the queue, with
-// the items in them. A search gives up when a pass that began after it found nothing
+// page of it was seen taken. A chunk whose words are in transit (queue.C1) shows neither, and the
+// search waits for the thread that has it. A chunk that has slots of a queue is taken from the
+// queue, with the items in them. A search gives up when a pass that began after it found nothing
 // (sync/shared_pass.hpp).
 #pragma once
 
@@ -102,7 +102,7 @@ class search {
 
   /// Up to `most` pages of one word of a chunk, or of another that was free. None only if the chunk
   /// has nothing for us, which ends the hopes, or has slots of a queue. Any lane alone; waits for
-  /// threads that have the chunk in hand (C1).
+  /// threads that have the chunk in hand (queue.C1).
   WARPHEAP_DEVICE taken_pages take_certainly(u32 chunk, u32 most, bool& hopes) const {
     u32 const at_once = most < Table::pages(size_class_) ? most : Table::pages(size_class_);
     backoff wait;

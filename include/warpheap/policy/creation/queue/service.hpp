@@ -32,7 +32,7 @@ class supply {
       got = take_items(item);
     } else {
       if (item != Table::none) got = table_.take_from_chunk(item, needed(each), size_class_);
-      // H2: we cleared the item's bit, and look whether it is to be set.
+      // queue.H2: we cleared the item's bit, and look whether it is to be set.
       bool const has_room = item != Table::none && table_.has_room(item, size_class_);
       table_.index(size_class_).push(group_, has_room, item);
     }

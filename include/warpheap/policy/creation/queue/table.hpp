@@ -10,13 +10,13 @@
 //                                free chunks               the queue of chunks without a class
 //                                indexes                   a queue a class, and its items' bits
 //
-//   C1  a chunk without a class is in the queue of free chunks, or has a queue's slots (W4), or is
-//       in the hands of a running thread: one that popped it and gives it a class or slots, or one
-//       that found it empty and is to push it, or to put its words back.
-//   C2  a thread takes the class from a chunk word by word, the first word first, and only from
-//       words without a taken page. It gives a class the last word first, after the first word says
-//       which. So the first word is not live while another may be in transit, and has the class of
-//       every word that is.
+//   queue.C1  a chunk without a class is in the queue of free chunks, or has a queue's slots
+//       (queue.W4), or is in the hands of a running thread: one that popped it and gives it a class
+//       or slots, or one that found it empty and is to push it, or to put its words back.
+//   queue.C2  a thread takes the class from a chunk word by word, the first word first, and only
+//       from words without a taken page. It gives a class the last word first, after the first word
+//       says which. So the first word is not live while another may be in transit, and has the
+//       class of every word that is.
 //
 // Zeroed words belong to chunks without a class.
 #pragma once
@@ -110,7 +110,7 @@ class table {
   WARPHEAP_HOST_DEVICE static constexpr u32 words(u32 size_class) {
     return pages(size_class) > word_pages ? pages(size_class) / word_pages : 1;
   }
-  /// Pages of the class that a word has (W3).
+  /// Pages of the class that a word has (queue.W3).
   WARPHEAP_HOST_DEVICE static constexpr u32 existing(u32 size_class) {
     return pages(size_class) < word_pages ? low_mask32(pages(size_class)) : ~0u;
   }
@@ -216,8 +216,8 @@ class table {
     }
   }
 
-  /// Takes the class from a chunk that has no taken page (C2); false if it has one, or another
-  /// class. The chunk is the caller's then. Any lane alone.
+  /// Takes the class from a chunk that has no taken page (queue.C2); false if it has one, or
+  /// another class. The chunk is the caller's then. Any lane alone.
   WARPHEAP_DEVICE bool take_class(u32 chunk, u32 size_class) const {
     WARPHEAP_NO_UNROLL
     for (u32 i = 0; i < words(size_class); ++i)
@@ -309,8 +309,8 @@ class table {
   WARPHEAP_HOST void initialize(stream_view on) const;
 
  private:
-  /// Writes the words [0, end) of a chunk whose words are the caller's, the last one first (C2);
-  /// the first has `taken`, the others have no page taken.
+  /// Writes the words [0, end) of a chunk whose words are the caller's, the last one first
+  /// (queue.C2); the first has `taken`, the others have no page taken.
   WARPHEAP_DEVICE void set_words(u32 chunk, u32 end, u32 size_class, u32 taken) const {
     WARPHEAP_NO_UNROLL
     for (u32 i = end; i-- != 0;) {

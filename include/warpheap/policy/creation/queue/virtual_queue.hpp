@@ -14,10 +14,11 @@
 // slot. Ticket t is slot t modulo `entries` of segment t / entries. A slot is filled once and
 // popped once while a chunk has it.
 //
-//   V1  room = installed * entries - pushes, less what lanes were granted and have not drawn yet.
-//   V2  pops <= pushes <= installed * entries. A pop's ticket was drawn by a push, and the segment
-//       of a push's ticket is installed.
-//   V3  the thread that pops the last slot of a segment gives its chunk back.
+//   queue.V1  room = installed * entries - pushes, less what lanes were granted and have not drawn
+//       yet.
+//   queue.V2  pops <= pushes <= installed * entries. A pop's ticket was drawn by a push, and the
+//       segment of a push's ticket is installed.
+//   queue.V3  the thread that pops the last slot of a segment gives its chunk back.
 //
 // A push that finds no room and no free chunk is refused: nothing waits for memory. Nor does a
 // queue keep memory that a request needs. drain() pops what the oldest segment has, and pushes
@@ -209,8 +210,8 @@ class virtual_queue {
     at(room_word).fetch_add(entries, order::relaxed);
   }
 
-  /// The slots of a segment that is installed, or that a thread is about to install (V2), and which
-  /// has a slot that we are to fill or to pop.
+  /// The slots of a segment that is installed, or that a thread is about to install (queue.V2), and
+  /// which has a slot that we are to fill or to pop.
   WARPHEAP_DEVICE u32* slots_of(u32 segment) const {
     backoff wait;
     // acquire: pairs with the release in add_segment().
@@ -224,7 +225,7 @@ class virtual_queue {
     atomic_ref<u32>{slots_of(ticket / entries)[ticket % entries]}.store(item + 1, order::release);
   }
 
-  /// The item of a ticket. Waits only for a push that holds it (V2).
+  /// The item of a ticket. Waits only for a push that holds it (queue.V2).
   WARPHEAP_DEVICE u32 take(u32 ticket) const {
     u32 const segment = ticket / entries;
     atomic_ref<u32> const slot{slots_of(segment)[ticket % entries]};
@@ -232,8 +233,8 @@ class virtual_queue {
     u32 held = 0;
     // acquire: pairs with the release in put().
     while ((held = slot.load(order::acquire)) == 0) wait.while_working();
-    // acq_rel: all looks at the segment's slots happen before the chunk is given back (V3); each
-    // pop is the others' partner.
+    // acq_rel: all looks at the segment's slots happen before the chunk is given back (queue.V3);
+    // each pop is the others' partner.
     if (entry(segment, left_word).fetch_sub(1, order::acq_rel) == 1) {
       u32 const chunk = entry(segment, chunk_word).load(order::relaxed) - 1;
       // release: pairs with the acquire in add_segment().

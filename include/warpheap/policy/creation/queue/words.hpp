@@ -6,13 +6,13 @@
 //    63  49  48  47  41   40   39    32 31                0
 //   |   0  | slots |  0  | live | class |       taken       |
 //
-//   W1  a taken bit has one owner: the thread that set it, until a free clears it.
-//   W2  a word is live if and only if its chunk belongs to a class, the word has pages of that
-//       class, and no thread is about to change either. A word that is not live has no taken page,
-//       and has the last class or the next.
-//   W3  bits of pages that do not exist are set in a live word.
-//   W4  slots is set in the first word of a chunk whose bytes are a queue's slots; taken is then
-//       that queue's class.
+//   queue.W1  a taken bit has one owner: the thread that set it, until a free clears it.
+//   queue.W2  a word is live if and only if its chunk belongs to a class, the word has pages of
+//       that class, and no thread is about to change either. A word that is not live has no taken
+//       page, and has the last class or the next.
+//   queue.W3  bits of pages that do not exist are set in a live word.
+//   queue.W4  slots is set in the first word of a chunk whose bytes are a queue's slots; taken is
+//       then that queue's class.
 #pragma once
 
 #include "../../../util/bits.hpp"

@@ -127,7 +127,7 @@ class table {
   u32 pages_ = 0;
 };
 
-/// Kernel: sets the bits of pages that do not exist (walk_word K3).
+/// Kernel: sets the bits of pages that do not exist (walk.K3).
 struct close_last_word {
   template <class Table>
   WARPHEAP_DEVICE void operator()(Table table) const {

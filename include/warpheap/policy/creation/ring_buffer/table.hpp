@@ -7,10 +7,10 @@
 //                                 ring                        the queue of free frames
 //                                 owned                       a bit a frame
 //
-//   F1  the thread that popped a frame sets its bit before it hands the frame out, and the thread
-//       that is to push it clears the bit. So a frame is pushed at most once for each time it was
-//       popped, whatever callers free.
-//   F2  at rest a frame is either owned or in the ring.
+//   ring_buffer.F1  the thread that popped a frame sets its bit before it hands the frame out, and
+//       the thread that is to push it clears the bit. So a frame is pushed at most once for each
+//       time it was popped, whatever callers free.
+//   ring_buffer.F2  at rest a frame is either owned or in the ring.
 #pragma once
 
 #include "../../../structure/ring_queue.hpp"
@@ -52,17 +52,18 @@ class table {
     return starts_one ? static_cast<u32>(offset / FrameBytes) : none;
   }
 
-  /// Makes a popped frame owned (F1). Returns its address once its bit is set.
+  /// Makes a popped frame owned (ring_buffer.F1). Returns its address once its bit is set.
   WARPHEAP_DEVICE void* own(u32 frame) const {
     // relaxed: the ring ordered us after the thread that cleared the bit.
     u32 const before = owned(frame).fetch_or(bit_of(frame), order::relaxed);
-    // The bit is never set already (F1). The test makes the address depend on the atomic: a GPU
-    // does not wait for an atomic whose result it does not need, and another thread might get the
-    // address through a relaxed word before the bit is set.
+    // The bit is never set already (ring_buffer.F1). The test makes the address depend on the
+    // atomic: a GPU does not wait for an atomic whose result it does not need, and another thread
+    // might get the address through a relaxed word before the bit is set.
     return (before & bit_of(frame)) == 0 ? address(frame) : nullptr;
   }
 
-  /// Ends a frame's ownership; false if nobody owned it. A thread that gets true pushes it (F1).
+  /// Ends a frame's ownership; false if nobody owned it. A thread that gets true pushes it
+  /// (ring_buffer.F1).
   WARPHEAP_DEVICE bool disown(u32 frame) const {
     // relaxed: only one read-modify-write sees the bit set, and the ring orders the frame's
     // contents.

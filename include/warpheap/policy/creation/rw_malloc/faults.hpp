@@ -15,17 +15,17 @@ struct no_faults : no_walk_faults {
   /// Where a lane's part of a shared block starts: `before` units of other lanes' parts come first.
   WARPHEAP_HOST_DEVICE static constexpr u64 part_of(u64 unit, u32 before) { return unit + before; }
 
-  /// Marks both ends of a block that lies in several words (U1). Returns what the first word's
+  /// Marks both ends of a block that lies in several words (rw.U1). Returns what the first word's
   /// marks were.
   WARPHEAP_DEVICE static u64 mark_ends(atomic_ref<u64> first, u64 start_bit, atomic_ref<u64> last, u64 end_bit) {
     last.fetch_or(end_bit, order::relaxed);  // relaxed: the next operation hands it over
-    // release: the end mark and the extent happen before the free of the block (U2); pairs with the
-    // acquire in receive_ends().
+    // release: the end mark and the extent happen before the free of the block (rw.U2); pairs with
+    // the acquire in receive_ends().
     return first.fetch_or(start_bit, order::release);
   }
 
   /// Receives what the owner of a block did before it set the start mark, which the caller saw by a
-  /// read-modify-write on `first` (U2).
+  /// read-modify-write on `first` (rw.U2).
   WARPHEAP_DEVICE static void receive_ends(atomic_ref<u64> first) {
     // acquire: reads the value that the caller's operation left, or a later one. Each of them
     // passes on what the mark released; pairs with the release in mark_ends(). A separate load, so
@@ -33,7 +33,7 @@ struct no_faults : no_walk_faults {
     static_cast<void>(first.load(order::acquire));
   }
 
-  /// Sets the watch of a word (G1); returns what it held.
+  /// Sets the watch of a word (rw.G1); returns what it held.
   WARPHEAP_DEVICE static walk_word watch(atomic_ref<u64> word) {
     // acquire: pairs with the release of a free before it in the word's order; a free after it
     // finds the watch.
@@ -43,12 +43,12 @@ struct no_faults : no_walk_faults {
   /// What is noted of a group.
   WARPHEAP_DEVICE static group_word read_note(atomic_ref<u64> group) {
     // acquire: our next look at the words sees all that came free before they were noted in this
-    // turn (G2); pairs with the acq_rel in search::note_anew() and the release in
+    // turn (rw.G2); pairs with the acq_rel in search::note_anew() and the release in
     // take::note_taken().
     return group_word{group.load(order::acquire)};
   }
 
-  /// Notes the runs of a group, if its word is still `noted` (G2).
+  /// Notes the runs of a group, if its word is still `noted` (rw.G2).
   WARPHEAP_DEVICE static void note(atomic_ref<u64> group, u64 noted, u64 now) {
     // relaxed: the words were looked at after the acq_rel that set this turn, and this operation
     // follows that one in the order of the group's word.
@@ -65,7 +65,7 @@ struct no_faults : no_walk_faults {
     return walk_word{word.fetch_and(~bits, order::fenced)};
   }
 
-  /// Says that units of a group came free (G1). release_fence() came before.
+  /// Says that units of a group came free (rw.G1). release_fence() came before.
   WARPHEAP_DEVICE static void disturb(atomic_ref<u64> group) {
     // fenced: the cleared bits happen before the look of a search that sees the group so; pairs
     // with the acq_rel in search::note_anew().

@@ -18,7 +18,7 @@ struct open_run {
   bool begins = true;  ///< the unit before it was seen taken, or there is none
 };
 
-/// Whether a look sets the watch of the words that it looks at (G1).
+/// Whether a look sets the watch of the words that it looks at (rw.G1).
 enum class watching : bool { no, yes };
 
 /// Units that a read-modify-write saw taken. They count as taken whatever has become of them.

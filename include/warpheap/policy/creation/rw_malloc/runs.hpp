@@ -137,7 +137,7 @@ struct unit_run {
     if (i != 0 && i + 1 < words()) return full_mask;  // most words of a long run
     return part_of_word(u64{32} * (first_word() + i), first, first + units);
   }
-  /// The extent that its i-th word must have (U3).
+  /// The extent that its i-th word must have (rw.U3).
   WARPHEAP_HOST_DEVICE u32 extent(u32 i) const { return i == 1 && words() > 2 ? words() : 0; }
 };
 

@@ -276,13 +276,13 @@ class search {
   }
 
   /// The note of a group that some lane read as `seen`: `seen` if it is noted; else the group noted
-  /// anew, or 0 if another lane changed its word meanwhile (G2).
+  /// anew, or 0 if another lane changed its word meanwhile (rw.G2).
   WARPHEAP_DEVICE group_word note_anew(u64 group, group_word seen) const {
     auto const lanes = group_of(active_);
     if (!seen.noted()) {
       group_word const anew = seen.noted_anew(table_.units_of_group(group));
-      // acq_rel: our look at the words sees all that came free before, and (G2) so does the look of
-      // each thread that reads this; pairs with the release in disturb(), and the acquire in
+      // acq_rel: our look at the words sees all that came free before, and (rw.G2) so does the look
+      // of each thread that reads this; pairs with the release in disturb(), and the acquire in
       // read_note().
       bool const sets =
           lanes.leads && table_.group(group).compare_exchange(seen.word, anew.word, order::acq_rel, order::relaxed);
@@ -292,7 +292,7 @@ class search {
     return seen;
   }
 
-  /// Notes what runs there were, unless something came free since `noted` was read (G2).
+  /// Notes what runs there were, unless something came free since `noted` was read (rw.G2).
   WARPHEAP_DEVICE void note(u64 group, group_word noted, free_span runs) const {
     group_word const now = noted.with(runs);
     if (!noted.noted() || now.word == noted.word || !group_of(active_).leads) return;

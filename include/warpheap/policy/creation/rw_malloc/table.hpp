@@ -45,7 +45,7 @@ class table {
   WARPHEAP_HOST_DEVICE void* address(u64 unit) const { return pool() + unit * unit_bytes; }
   WARPHEAP_HOST_DEVICE u8* metadata() const { return base_; }
   WARPHEAP_HOST_DEVICE u64 groups() const { return (words() + Config.group_words - 1) / Config.group_words; }
-  /// Units of a group, including those that do not exist (walk_word K3).
+  /// Units of a group, including those that do not exist (walk.K3).
   WARPHEAP_HOST_DEVICE u32 units_of_group(u64 group) const {
     u64 const words_from = words() - group * Config.group_words;
     return 32 * static_cast<u32>(words_from < Config.group_words ? words_from : Config.group_words);
@@ -75,7 +75,7 @@ class table {
   /// What the word held lately: a hint.
   WARPHEAP_DEVICE walk_word look_at(u32 index) const { return walk_word{word(index).load(order::relaxed)}; }
 
-  /// Whether a live block ends with the unit (U1): a hint.
+  /// Whether a live block ends with the unit (rw.U1): a hint.
   WARPHEAP_DEVICE bool has_end(u64 unit) const {
     return unit_marks{marks(static_cast<u32>(unit / 32)).load(order::relaxed)}.has_end(unit);
   }
@@ -88,7 +88,7 @@ class table {
     atomic_ref<u64>{reinterpret_cast<u64*>(base_)[static_cast<u32>(which)]}.fetch_add(1, order::relaxed);
   }
 
-  /// Marks a block whose units are the caller's (U1); returns `unit` once its start mark is set.
+  /// Marks a block whose units are the caller's (rw.U1); returns `unit` once its start mark is set.
   template <class Faults>
   WARPHEAP_DEVICE u64 own(u64 unit, u64 units) const {
     u64 const last = Faults::last_of(unit, units);
@@ -99,7 +99,7 @@ class table {
     u64 const before = first_word == last_word
                            ? marks(first_word).fetch_or(start_bit | end_bit, order::relaxed)
                            : Faults::mark_ends(marks(first_word), start_bit, marks(last_word), end_bit);
-    // The mark is never set already (U1). The test makes the address depend on the atomic: a GPU
+    // The mark is never set already (rw.U1). The test makes the address depend on the atomic: a GPU
     // does not wait for an atomic whose result it does not need, and an address that was passed on
     // by a relaxed word came before its mark.
     return before & start_bit ? none : unit;
@@ -131,7 +131,7 @@ class table {
     return seen.has_start(unit) ? run_at<Faults>(unit, seen) : unit_run{0, 0};
   }
 
-  /// Ends the life of the block at `unit` and returns it; of 0 units if none starts there (U2).
+  /// Ends the life of the block at `unit` and returns it; of 0 units if none starts there (rw.U2).
   template <class Faults>
   WARPHEAP_DEVICE unit_run disown(u64 unit) const {
     u32 const first = static_cast<u32>(unit / 32);
@@ -174,7 +174,7 @@ class table {
   u64 units_ = 0;
 };
 
-/// Kernel: sets the bits of units that do not exist (walk_word K3).
+/// Kernel: sets the bits of units that do not exist (walk.K3).
 struct close_last_word {
   template <class Table>
   WARPHEAP_DEVICE void operator()(Table table) const {

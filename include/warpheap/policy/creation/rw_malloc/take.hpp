@@ -3,7 +3,7 @@
 // each, and only then believe that it is free. So of two warps that want overlapping runs, one gets
 // all of its own.
 //
-//   S1  lanes that wait for a locked word hold only words below it. So lanes wait in no circle.
+//   rw.S1  lanes that wait for a locked word hold only words below it. So lanes wait in no circle.
 #pragma once
 
 #include "../../../platform/backoff.hpp"
@@ -98,7 +98,7 @@ class take {
     u32 const kept = (failing & simt::lanes_below()) != 0 ? 0 : first_failed;
     WARPHEAP_NO_UNROLL
     for (u32 rest = got & ~low_mask32(kept); rest != 0; rest &= rest - 1)
-      Faults::publish(table_.word(run.first_word() + base + lowest_bit(rest)), 0);  // S1
+      Faults::publish(table_.word(run.first_word() + base + lowest_bit(rest)), 0);  // rw.S1
     u32 const last = failing != 0 ? lowest_bit(failing) : highest_bit(active_);
     u32 const end = simt::shuffle(active_, base + kept, last);
     locked = end < words ? end : words;

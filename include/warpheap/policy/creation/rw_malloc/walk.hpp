@@ -22,7 +22,7 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace rw_malloc_par
 struct window_wish {
   u32 units;              ///< 0: nothing
   u32 grid;               ///< the block starts at a multiple of it; at least 1
-  bool is_parts = false;  ///< units of several lanes, a block for each: without an extent (U3)
+  bool is_parts = false;  ///< units of several lanes, a block for each: without an extent (rw.U3)
 };
 
 /// The walks of the lanes of `active`, which hold the same heap and make every call together.
@@ -174,8 +174,8 @@ class walk {
     return part_of_word(lane_units * rank_ + 32 * k, from, to);
   }
 
-  /// The extent of the lane's k-th word (U3), if `blocks` blocks lie side by side from unit `from`
-  /// of the window on.
+  /// The extent of the lane's k-th word (rw.U3), if `blocks` blocks lie side by side from unit
+  /// `from` of the window on.
   WARPHEAP_DEVICE u32 extent_of_second_word(u32 k, u32 from, u32 units, u32 blocks) const {
     u32 const word = lane_words * rank_ + k, base = 32 * word;
     if (units <= 33 || base < 32 || from + blocks * units <= base)

@@ -11,13 +11,14 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace rw_malloc_par
 ///    63      32 31       0
 ///   |   ends   |  starts  |
 ///
-///   U1  a live block's first unit has a start mark and its last an end mark; there are no others.
-///       The thread that takes the block sets them, the end no later than the start, before it
+///   rw.U1  a live block's first unit has a start mark and its last an end mark; there are no
+///       others. The thread that takes the block sets them, the end no later than the start, before
+///       it
 ///       returns the address. The thread that frees it clears them before the units are free.
-///   U2  the thread that clears the start mark by a read-modify-write that found it set frees the
-///       block; no other does. It may have received nothing from the block's owner: a second free
-///       knows the address from an earlier block there. So the start mark itself hands over the end
-///       mark and the extent, by release and acquire.
+///   rw.U2  the thread that clears the start mark by a read-modify-write that found it set frees
+///       the block; no other does. It may have received nothing from the block's owner: a second
+///       free knows the address from an earlier block there. So the start mark itself hands over
+///       the end mark and the extent, by release and acquire.
 struct unit_marks {
   u64 word;
 
@@ -35,10 +36,10 @@ struct unit_marks {
 ///    63       34 33  32  31      0
 ///   |  extent   | W | L |  taken  |
 ///
-///   W       the word is watched (G1)
+///   W       the word is watched (rw.G1)
 ///
-///   U3  if a block touches three words or more, the extent of its second word is that number. All
-///       other extents are 0. So two loads find a block's end however long it is.
+///   rw.U3  if a block touches three words or more, the extent of its second word is that number.
+///       All other extents are 0. So two loads find a block's end however long it is.
 struct unit_word {
   static constexpr u64 watch_bit = u64{1} << 33;
   static constexpr u32 extent_shift = 34;
@@ -64,12 +65,12 @@ struct free_span {
 ///    63    40   39      38     26 25    13 12     0
 ///   |  turn   | noted | longest  | at end | at start |     in units, of a group of up to 4,096
 ///
-///   G1  noted: every word of the group is watched, no run within the group is longer than
+///   rw.G1  noted: every word of the group is watched, no run within the group is longer than
 ///       `longest`, and those at its start and end are no longer than their fields say. A search
 ///       sets the watch bit of a word before it looks at the word, and the bit stays. A thread that
 ///       frees units of a watched word clears `noted` before the free returns. A thread that takes
 ///       units leaves it, as runs only get shorter.
-///   G2  the lanes that note lengths read the group's word, noted and with the same turn, before
+///   rw.G2  the lanes that note lengths read the group's word, noted and with the same turn, before
 ///       they looked at the first word of the group. Each time `noted` is set anew the turn
 ///       changes. So a compare-exchange from what was read then fails if units came free since.
 ///
@@ -93,7 +94,7 @@ struct group_word {
     u64 const fields = u64{runs.longest} << (2 * field_bits) | u64{runs.at_end} << field_bits | runs.at_start;
     return {(word & ~(noted_bit - 1)) | fields};
   }
-  /// This word noted anew, in the next turn, with all `units` units free (G2).
+  /// This word noted anew, in the next turn, with all `units` units free (rw.G2).
   WARPHEAP_HOST_DEVICE constexpr group_word noted_anew(u32 units) const {
     return group_word{(word | noted_bit) + turn_step}.with({units, units, units});
   }

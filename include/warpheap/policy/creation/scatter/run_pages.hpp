@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pages of a run: how a run that a search listed is claimed, and how it is freed.
 //
-//   R1  the word of a run's first page says how many pages it has; the thread that changes it to
-//       that of an inner page frees the run.
-//   R2  the run's other pages have the words of inner pages from before the first page's word is
-//       written until after it is changed.
+//   scatter.R1  the word of a run's first page says how many pages it has; the thread that changes
+//       it to that of an inner page frees the run.
+//   scatter.R2  the run's other pages have the words of inner pages from before the first page's
+//       word is written until after it is changed.
 #pragma once
 
 #include "../../../sync/warp_aggregate.hpp"
@@ -38,7 +38,7 @@ class run_pages {
   }
 
   /// Frees the run that starts at `first`, whose word was read as `seen`. False if somebody else
-  /// did (R1). Any lane alone.
+  /// did (scatter.R1). Any lane alone.
   WARPHEAP_DEVICE bool free(u32 first, page_word seen) const {
     u32 const length = seen.low();
     u64 expected = seen.word;
@@ -94,14 +94,15 @@ class run_pages {
     WARPHEAP_NO_UNROLL
     for (u32 region = first_region + group.rank; region <= last_region; region += group.size)
       table_.count_full(region, pages_inside(region, first, end));
-    // R2, F1: the run can be freed from here on. What our other lanes did comes before.
+    // scatter.R2, scatter.F1: the run can be freed from here on. What our other lanes did comes
+    // before.
     if (!alone) simt::sync_warp(group.mask);
-    // relaxed: the caller hands the address on by the same order as the contents (R1).
+    // relaxed: the caller hands the address on by the same order as the contents (scatter.R1).
     if (group.leads) table_.page(first).fetch_add(head(length) - inner({}).word, order::relaxed);
     return true;
   }
 
-  /// Frees an inner page of ours (S4).
+  /// Frees an inner page of ours (scatter.S4).
   WARPHEAP_DEVICE void free_page(u32 page) const {
     // fenced: after release_fence(), or nothing was written to it.
     table_.page(page).fetch_add(page_word::version_unit - inner({}).word, order::fenced);

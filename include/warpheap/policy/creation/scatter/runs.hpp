@@ -8,8 +8,8 @@
 // it lists runs for all callers that wait. They claim the pages of their runs side by side, without
 // the mutex (run_pages.hpp). Only requests for chunks compete for these pages.
 //
-//   R3  while the heap is searched, every run of the last list is claimed, or given up with its
-//       pages free.
+//   scatter.R3  while the heap is searched, every run of the last list is claimed, or given up with
+//       its pages free.
 #pragma once
 
 #include "../../../platform/backoff.hpp"
@@ -33,7 +33,7 @@ class runs {
   }
 
   /// Frees the run that starts at `page`, whose word was read as `seen`. False if somebody else did
-  /// (R1).
+  /// (scatter.R1).
   WARPHEAP_COLD static bool destroy(table_type table, u32 page, u64 seen) {
     return pages_type{table}.free(page, page_word{seen});
   }
@@ -112,7 +112,7 @@ class runs {
       u32 const got = pages_type{table_}.claim_listed(active, ours, wish.length);
       // A search that listed nothing is certain that there was nothing.
       if (got != none || (asks && listed == 0)) page = got;
-      // R3: what all of us changed comes before the count of settled runs.
+      // scatter.R3: what all of us changed comes before the count of settled runs.
       simt::sync_warp(active);
       // release: pairs with the acquire in close_round().
       if (leads(active)) table_.runs_settled(mine.number()).fetch_add(popcount(asking), order::release);
@@ -200,8 +200,8 @@ class runs {
     table_.run_word(control::mutex).store(0, order::release);
   }
 
-  /// R3: waits until the last round is settled, whose callers are running. Then closes the open
-  /// round.
+  /// scatter.R3: waits until the last round is settled, whose callers are running. Then closes the
+  /// open round.
   WARPHEAP_DEVICE u64 close_round(run_request const& next) const {
     // relaxed: only searches change the number.
     u32 const number = run_round{table_.open_round().load(order::relaxed)}.number();

@@ -70,8 +70,8 @@ class search {
   /// search may end for all of them when the request of one lane has a page.
   ///
   /// Looks twice at every page, or region, or access block that is full. If neither look saw room
-  /// and no version changed in between, then nothing had room at the instant between the looks (S4,
-  /// F2). One search answers every call that came before it began.
+  /// and no version changed in between, then nothing had room at the instant between the looks
+  /// (scatter.S4, scatter.F2). One search answers every call that came before it began.
   ///
   /// leader   of the lane's group: lanes of `active` with one request, which get one answer
   /// named    page that was found lately, or `none`

@@ -14,7 +14,8 @@
 //   take chunks of a       any thread        compare-exchange: bits set, units if it was free
 //   flat page
 //   take chunks of a       any thread        compare-exchange: count raised, units if it was free;
-//   hierarchical page                        then fetch_or in the fields, which must succeed (S2)
+//   hierarchical page                        then fetch_or in the fields, which must succeed
+//                                            (scatter.S2)
 //   count a full page      the thread that   fetch_add to its region; to its access block if the
 //                          filled it         region is full now
 //   give chunks back       their owners'     clear in the field (hierarchical); if the page is
@@ -203,8 +204,9 @@ class table {
     bool const fills = flat ? bits == free : next == capacity;
     u64 expected = seen.word;
     // acquire: what the last owners wrote, to these chunks or to others that lay here, happens
-    // before our use; pairs with the release in try_change(), through the chain of changes (S1).
-    // What they wrote to chunks of a hierarchical page while it had this size comes with the field.
+    // before our use; pairs with the release in try_change(), through the chain of changes
+    // (scatter.S1). What they wrote to chunks of a hierarchical page while it had this size comes
+    // with the field.
     if (!page(which).compare_exchange(expected, seen.with(units, next, page_fill{fills}).word, order::acquire,
                                       order::relaxed))
       return {};
@@ -246,7 +248,7 @@ class table {
   /// Counts `pages` pages of a region that have become full.
   template <path Where = path::called>
   WARPHEAP_DEVICE void count_full(u32 which, u32 pages) const {
-    // relaxed: counts only guide searches; F1 rests on each word's own order and on ours.
+    // relaxed: counts only guide searches; scatter.F1 rests on each word's own order and on ours.
     fill_count const old{region(which).fetch_add(pages, order::relaxed)};
     if (!fill_count{old.word + pages}.counts_all(pages_of(which))) return;
     if (Where == path::called) count_full_region(which);
@@ -254,7 +256,7 @@ class table {
   }
 
   /// Withdraws `pages` full pages of a region, each of which gets room after this or is counted
-  /// again (F1).
+  /// again (scatter.F1).
   WARPHEAP_DEVICE void withdraw_full(u32 which, u32 pages) const {
     u64 seen = region(which).load(order::relaxed);
     for (;;) {
@@ -289,8 +291,8 @@ class table {
     u32 segment = got.segment();
     WARPHEAP_NO_UNROLL
     while (got.bits == 0) {
-      // S2: there are chunks for us. A thread that is faster at one that we see takes it by a
-      // promise of its own.
+      // scatter.S2: there are chunks for us. A thread that is faster at one that we see takes it by
+      // a promise of its own.
       segment = segment + 1 < segments ? segment + 1 : 0;
       u32 const free = layout::valid_mask(capacity, segment) & ~field(got.page, segment).load(order::relaxed);
       if (free == 0) {
@@ -318,7 +320,7 @@ class table {
   }
 
   /// The word of a page after chunks came back: free if they were the last; of the next version if
-  /// the page got room (S4).
+  /// the page got room (scatter.S4).
   WARPHEAP_HOST_DEVICE static page_word lowered(page_word seen, u32 low) {
     bool const emptied = low == 0 && Config.reset_freed_pages;
     page_word const next =
@@ -343,13 +345,13 @@ class table {
       // hierarchical page the bits of its field have said so themselves.
       u32 const owned = !flat ? what : seen.units() == units ? seen.low() & what : 0;
       bool const makes_room = owned != 0 && seen.is_full();
-      // F1: the page is withdrawn before it gets room.
+      // scatter.F1: the page is withdrawn before it gets room.
       if (makes_room && !withdrawn) withdraw_full(which / region_pages, 1);
       if (withdrawn && !makes_room) count_full(which / region_pages, 1);
       withdrawn = makes_room;
       if (owned == 0) return 0;
-      // release: the owners' writes, as above, and a withdrawal before the room (F1); pairs with
-      // the acquire in take().
+      // release: the owners' writes, as above, and a withdrawal before the room (scatter.F1); pairs
+      // with the acquire in take().
       if (try_change(which, seen, without(seen, what, flat), order::release)) return owned;
     }
   }

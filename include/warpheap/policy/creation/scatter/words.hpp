@@ -22,15 +22,15 @@ enum class page_fill : bool { has_room, full };
 ///   F        full: all chunks are taken, or the page is part of a run
 ///   version  how often the page got room: it became free, or it was full and is not any more
 ///
-///   S1  the word changes by read-modify-writes alone.
-///   S2  flat: a set bit is an owned chunk. Hierarchical: bits set in the fields <= count, since a
-///       bit is set after its promise and cleared before the promise is taken back. So a thread
-///       that was promised chunks finds them.
-///   S3  units of pages with chunks change only 0 -> size, by the thread that takes the first
-///       chunks in the same step, and size -> 0, by the thread that gives back the last ones in the
-///       same step. So no chunk is ever taken of a page that is being set up or cleaned up. Pages
-///       of runs go 0 -> inner -> run -> inner -> 0.
-///   S4  a step that makes room raises the version in the same step.
+///   scatter.S1  the word changes by read-modify-writes alone.
+///   scatter.S2  flat: a set bit is an owned chunk. Hierarchical: bits set in the fields <= count,
+///       since a bit is set after its promise and cleared before the promise is taken back. So a
+///       thread that was promised chunks finds them.
+///   scatter.S3  units of pages with chunks change only 0 -> size, by the thread that takes the
+///       first chunks in the same step, and size -> 0, by the thread that gives back the last ones
+///       in the same step. So no chunk is ever taken of a page that is being set up or cleaned up.
+///       Pages of runs go 0 -> inner -> run -> inner -> 0.
+///   scatter.S4  a step that makes room raises the version in the same step.
 ///
 /// A value of the word; pure, so that every decision can be tested without threads.
 struct page_word {
@@ -97,11 +97,11 @@ struct chunk_set {
 ///
 /// The word is one sum, withdrawals * 2^32 + count. Its count may be below zero for a moment.
 ///
-///   F1  count <= parts that are full, at every instant: a part is counted after it became full,
-///       and withdrawn before it gets room. So a thread that finds all parts counted knows that all
-///       are full, and that no thread is about to change it.
-///   F2  the word never comes back to an old value after a withdrawal, so two equal looks have none
-///       between them.
+///   scatter.F1  count <= parts that are full, at every instant: a part is counted after it became
+///       full, and withdrawn before it gets room. So a thread that finds all parts counted knows
+///       that all are full, and that no thread is about to change it.
+///   scatter.F2  the word never comes back to an old value after a withdrawal, so two equal looks
+///       have none between them.
 struct fill_count {
   u64 word = 0;
 

@@ -11,20 +11,20 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND {
 /// How one lane changes words, and what it believes. The broken twins in tests override this.
 struct no_walk_faults {
   /// Takes the pages of `wanted`; returns what the word held. The caller owns the pages whose bits
-  /// were clear (walk_word K1).
+  /// were clear (walk.K1).
   WARPHEAP_DEVICE static walk_word take(atomic_ref<u64> word, u64 wanted) {
     // acquire: pairs with the release in give_back(), also if the word has changed since that free.
     return walk_word{word.fetch_or(wanted, order::acquire)};
   }
 
-  /// Tries to lock the word; returns what it held. It is ours if it was not locked (walk_word K2).
+  /// Tries to lock the word; returns what it held. It is ours if it was not locked (walk.K2).
   WARPHEAP_DEVICE static walk_word try_lock(atomic_ref<u64> word) {
     // acquire: as in take(), for the pages that will be taken.
     return walk_word{word.fetch_or(walk_word::lock_bit, order::acquire)};
   }
 
   /// Takes the pages of `taken`, which are clear, and opens our lock, with one operation
-  /// (walk_word K2). Returns what the word held.
+  /// (walk.K2). Returns what the word held.
   WARPHEAP_DEVICE static walk_word publish(atomic_ref<u64> word, u64 taken) {
     // relaxed: lock and bits are one word, and nothing else is handed over with it.
     return walk_word{word.fetch_xor(walk_word::lock_bit | taken, order::relaxed)};

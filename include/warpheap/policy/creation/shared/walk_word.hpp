@@ -7,11 +7,11 @@
 //
 // Where words are never locked, all 64 bits may stand for pages.
 //
-//   K1  a taken bit has one owner: the thread that set it by a read-modify-write that found it
+//   walk.K1  a taken bit has one owner: the thread that set it by a read-modify-write that found it
 //       clear, until the owner clears it.
-//   K2  where words are locked at all, only the lane that set the lock bit from 0 to 1 sets taken
-//       bits; frees clear them without a lock.
-//   K3  bits of pages that do not exist are set from the start, for good.
+//   walk.K2  where words are locked at all, only the lane that set the lock bit from 0 to 1 sets
+//       taken bits; frees clear them without a lock.
+//   walk.K3  bits of pages that do not exist are set from the start, for good.
 //
 // Lock and bits are one word. So one operation takes the lock and reads the bits, and one other
 // publishes what was taken and opens the lock. The paper keeps the locks in a bitmap of their own.

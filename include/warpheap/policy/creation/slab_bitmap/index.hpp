@@ -3,13 +3,14 @@
 //
 // toggle. Exclusive-or commutes, so late toggles may land in any order. Every second toggle of a
 // slab puts it in; a flag elsewhere says which. After the words lies a summary, a bit a word.
-//   X1  at rest, the slab's bit = parity of its toggles.
-//   X2  at rest, summary bit <=> word is not zero: each change from or to zero toggles it once.
+//   slab.X1  at rest, the slab's bit = parity of its toggles.
+//   slab.X2  at rest, summary bit <=> word is not zero: each change from or to zero toggles it
+//       once.
 //
 // set, tell and clear. Idempotent, with a summary on which a search may rely, a bit a word and C:
-//   X3  a word is not zero => its summary bit or C is set, or a call that made it so still runs. It
-//       changes the word first. A bit is cleared under C, and set again if the word, looked at
-//       after that, is not zero.
+//   slab.X3  a word is not zero => its summary bit or C is set, or a call that made it so still
+//       runs. It changes the word first. A bit is cleared under C, and set again if the word,
+//       looked at after that, is not zero.
 #pragma once
 
 #include "../../../platform/point.hpp"
@@ -36,7 +37,7 @@ class slab_index {
 
   /// Returns the word as it was: the 64 slabs around.
   WARPHEAP_DEVICE u64 toggle(u32 slab) const {
-    // relaxed, both: parity needs atomicity alone (X1, X2), and find() is a hint.
+    // relaxed, both: parity needs atomicity alone (slab.X1, slab.X2), and find() is a hint.
     u64 const old = word(slab / 64).fetch_xor(bit(slab), order::relaxed);
     if (old == 0 || old == bit(slab)) summary(slab / 4096).fetch_xor(bit(slab / 64), order::relaxed);
     return old;
@@ -45,7 +46,7 @@ class slab_index {
   WARPHEAP_DEVICE void set(u32 slab) const { word(slab / 64).fetch_or(bit(slab), order::relaxed); }
   /// After set(): sets the summary bit.
   WARPHEAP_DEVICE void tell(u32 slab) const {
-    // release: the word is changed first (X3); pairs with forget_word().
+    // release: the word is changed first (slab.X3); pairs with forget_word().
     summary(slab / 64 / words_a_summary).fetch_or(word_bit(slab / 64), order::release);
   }
   /// how: release where the cleared bit tells other threads something.
@@ -73,7 +74,8 @@ class slab_index {
     // acquire: the word as it was when its bit was set, or newer; pairs with tell().
     if (!around.compare_exchange(seen, (seen | clearing_bit) & ~word_bit(at), order::acquire, order::relaxed)) return;
     WARPHEAP_POINT("index.before_second_look");
-    // acquire: what cleared the word may have set another index first (I4); passed on by C's end.
+    // acquire: what cleared the word may have set another index first (slab.I4); passed on by C's
+    // end.
     if (word(at).fetch_or(0, order::acquire) != 0) around.fetch_or(word_bit(at), order::relaxed);
     around.fetch_and(~clearing_bit, order::release);  // release: the look comes first
   }

@@ -5,7 +5,7 @@
 //   transition               by                         operation
 //   free or empty -> locked  a taker                    compare-exchange, no C; off old indexes
 //   locked -> live           the thread that locked it  set open(c), clear takeable if blocks are
-//                                                       promised; fetch_add (I4)
+//                                                       promised; fetch_add (slab.I4)
 //   locked -> run            the same                   clear takeable; fetch_add
 //   locked, run -> free      the locker; the freer      set takeable; fetch_sub
 //
@@ -43,14 +43,15 @@ class slab_lock {
     bool const is_empty = has_only_zeros(table.blocks(slab), opaque(table.geometry().capacity(old_class)));
     if (was.is_unlisted() != is_empty) listed.toggle(slab);
     if (is_empty) {
-      open.clear(slab, order::relaxed);  // I3: we hold the lock
+      open.clear(slab, order::relaxed);  // slab.I3: we hold the lock
       return true;
     }
     // Live again, without U and F, and in the indexes: a settler that met the lock has gone.
     table.add(slab_table::open(old_class), slab);
     table.add(slab_table::takeable, slab);
     u64 const change = slab_state::of(slab_kind::live, old_class).word - slab_state::of(slab_kind::locked, 0).word;
-    // release: words, index bits (I1, I2) as we leave them; pairs with promise() and lock().
+    // release: words, index bits (slab.I1, slab.I2) as we leave them; pairs with promise() and
+    // lock().
     table.state(slab).fetch_add(change, order::release);
     return false;
   }
@@ -62,13 +63,15 @@ class slab_lock {
     u32 const promised = wanted < limits.capacity ? wanted : limits.capacity;
     bool const soft = promised >= limits.soft;
     table.add(slab_table::open(size_class), slab);
-    // release: I4; pairs with the fence in end_round(). A slab that begins empty keeps it (I2).
+    // release: slab.I4; pairs with the fence in end_round(). A slab that begins empty keeps it
+    // (slab.I2).
     if (promised != 0) table.index(slab_table::takeable).clear(slab, order::release);
     // relaxed: the release below orders it.
     table.role(slab).store(slab_role::of_class(size_class).word, order::relaxed);
     u64 const change = slab_state::of(slab_kind::live, size_class).word - slab_state::of(slab_kind::locked, 0).word +
                        slab_state::promise(promised) + (soft ? slab_state::unlisted_bit : 0);
-    // release: role, empty words, I1 come before any reservation; pairs with promise(), lock().
+    // release: role, empty words, slab.I1 come before any reservation; pairs with promise(),
+    // lock().
     slab_state const old{table.state(slab).fetch_add(change, order::release)};
     table.set_hint(entry, slab);
     if (!soft) table.index(slab_table::listed(size_class)).toggle(slab);
@@ -95,15 +98,15 @@ class slab_lock {
   /// Locks a slab that was seen takeable, if nothing has changed since.
   WARPHEAP_DEVICE static bool lock(slab_table const& table, u32 slab, slab_state was) {
     if (was.is_clearing()) return false;
-    // Transients stay in both fields, from which each takes its part back (D1). U and F go: a late
-    // settler that lifted U from a locked slab would leave its toggle undone (D4).
+    // Transients stay in both fields, from which each takes its part back (slab.D1). U and F go: a
+    // late settler that lifted U from a locked slab would leave its toggle undone (slab.D4).
     u64 const life = was.reborn() & ~(slab_state::life_unit - 1);
     u64 const locked = life + slab_state::of(slab_kind::locked, 0).word + slab_state::promise(was.used());
     // acquire: the last owner's writes come first; pairs with unlock(), publish() and take().
     return table.state(slab).compare_exchange(was.word, locked, order::acquire, order::relaxed);
   }
 
-  /// Whether every word of a locked slab is zero. Nobody sets bits there, so zeros stay (D1).
+  /// Whether every word of a locked slab is zero. Nobody sets bits there, so zeros stay (slab.D1).
   WARPHEAP_DEVICE static bool has_only_zeros(bitmap words, u32 capacity) {
     u32 const count = (capacity + 63) / 64;
     u32 zeros = 0;

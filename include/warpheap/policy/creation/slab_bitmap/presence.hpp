@@ -5,11 +5,12 @@
 // The others are absent. To every thread an absent slab looks like part of a run that another
 // thread holds. So searches know nothing of absence, and no call takes time for it.
 //
-//   R3  absent: kind run, with the role of a run of no slabs. Part of no run, in no index, all bits
-//       zero (D7). A slab becomes absent through locked, and ceases to be as a run does (R1).
-//   R4  `present` bytes of the pool have memory before the slabs there cease to be absent, and keep
-//       it until they are absent again. A reset reads `present`: a CUDA graph that holds one sees
-//       how far the pool has grown since.
+//   slab.R3  absent: kind run, with the role of a run of no slabs. Part of no run, in no index, all
+//       bits zero (slab.D7). A slab becomes absent through locked, and ceases to be as a run does
+//       (slab.R1).
+//   slab.R4  `present` bytes of the pool have memory before the slabs there cease to be absent, and
+//       keep it until they are absent again. A reset reads `present`: a CUDA graph that holds one
+//       sees how far the pool has grown since.
 #pragma once
 
 #include "lock.hpp"
@@ -56,10 +57,10 @@ struct fill_metadata {
   }
 };
 
-/// An absent slab becomes free, beside whatever else runs; any other stays as it is (R3).
+/// An absent slab becomes free, beside whatever else runs; any other stays as it is (slab.R3).
 WARPHEAP_DEVICE inline void free_absent_slab(slab_table const& table, u32 slab) {
   u64 role = slab_role::absent().word;
-  // relaxed: a look. acquire: the slab was made a run before (R3); pairs with take_slabs_away.
+  // relaxed: a look. acquire: the slab was made a run before (slab.R3); pairs with take_slabs_away.
   if (table.role(slab).load(order::relaxed) != role) return;
   if (!table.role(slab).compare_exchange(role, slab_role{}.word, order::acquire, order::relaxed)) return;
   slab_lock::unlock(table, slab, slab_kind::run, order::release);
@@ -92,7 +93,7 @@ struct take_slabs_away {
     for_each_slab(first, end, [&](u32 slab) {
       if (slab_lock::take(table, slab)) {
         slab_lock::publish_run(table, slab);
-        // release: the slab is a run first (R3); pairs with free_absent_slab().
+        // release: the slab is a run first (slab.R3); pairs with free_absent_slab().
         table.role(slab).store(slab_role::absent().word, order::release);
       } else {
         atomic_ref<u64>{*stay}.fetch_add(1, order::relaxed);

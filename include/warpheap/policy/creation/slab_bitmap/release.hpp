@@ -4,13 +4,14 @@
 // A free reads the role of the slab by a load, which may be old if the pointer came by a shuffle or
 // a relaxed mailbox. So what finds nothing to clear is looked at again, by read-modify-writes.
 //
-//   F1  a free counts as foreign or double only after an attempt by the slab's newest word.
-//   F2  lanes that act as one have read one role: what holds for the leader's holds for all.
-//   F3  a free that cleared the bit of another class learns it as it subtracts. It frees the block
-//       that starts where it points, if one does, and sets that bit again unless a thread has
+//   slab.F1  a free counts as foreign or double only after an attempt by the slab's newest word.
+//   slab.F2  lanes that act as one have read one role: what holds for the leader's holds for all.
+//   slab.F3  a free that cleared the bit of another class learns it as it subtracts. It frees the
+//       block that starts where it points, if one does, and sets that bit again unless a thread has
 //       claimed it.
-//   F4  the size of a block is told by the newest role, which says yes and no rightly to an owner:
-//       it was stored before the slab promised a block of its class, and stays while one lives.
+//   slab.F4  the size of a block is told by the newest role, which says yes and no rightly to an
+//       owner: it was stored before the slab promised a block of its class, and stays while one
+//       lives.
 #pragma once
 
 #include "../../../sync/warp_aggregate.hpp"
@@ -29,7 +30,7 @@ class block_release {
     u64 const offset = offset_of(memory);
     bool const is_outside = offset >= table_.geometry().pool_bytes();
     u32 const slab = opaque(is_outside ? 0 : slab_of(offset));
-    // relaxed: what handed the block to us ordered this, or we look again (F1).
+    // relaxed: what handed the block to us ordered this, or we look again (slab.F1).
     slab_role const role{table_.role(slab).load(order::relaxed)};
     u32 const index = role.index_of(inside(offset));
     outcome what = missed;
@@ -42,7 +43,7 @@ class block_release {
   WARPHEAP_DEVICE size_t usable_size(void const* memory) const {
     u64 const offset = offset_of(memory);
     if (offset >= table_.geometry().pool_bytes()) return 0;
-    slab_role const role = table_.newest_role(slab_of(offset));  // F4
+    slab_role const role = table_.newest_role(slab_of(offset));  // slab.F4
     block_address const at = locate(offset, role);
     if (at.kind == block_address::run) return u64{role.length()} << table_.geometry().slab_log2();
     if (at.kind == block_address::none) return 0;
@@ -118,7 +119,7 @@ class block_release {
     u32 const lane = simt::lane_id();
     // A vote: with match_any frees of mixed sizes took 28 us for 19, with as many instructions.
     u64 const first = simt::shuffle(full_mask, reinterpret_cast<u64>(memory), 0);
-    u32 const bytes = simt::shuffle(full_mask, role.low(), 0);  // F2
+    u32 const bytes = simt::shuffle(full_mask, role.low(), 0);  // slab.F2
     bool const is_astray = reinterpret_cast<u64>(memory) != first + u64{lane} * bytes || role.low() != bytes ||
                            index % 64 - lane > 64 - warp_lanes;
     // Astray is also where the next slab goes on in the row. Heaps are compared: one may lie in a
@@ -173,7 +174,7 @@ class block_release {
   /// Clears and subtracts the bits of these lanes, by one operation for each bitmap word.
   WARPHEAP_DEVICE shared_release release_together(u32 active, u32 slab, u32 index, u32 size_class) const {
     u64 const word = u64{slab} * table_.geometry().words() + index / 64;
-    // Lanes may differ in heap and role (F2): the class, 6 bits, stays clear of address bits.
+    // Lanes may differ in heap and role (slab.F2): the class, 6 bits, stays clear of address bits.
     u64 const key = (reinterpret_cast<u64>(table_.metadata()) + word) ^ (u64{size_class} << 57);
     lane_group const group = group_by(active, key);
     u32 const place = index % 64;
@@ -228,11 +229,12 @@ class block_release {
     self.release_newest(offset, tried, came_of_it == misled, is_start);
   }
 
-  /// Frees the block at `offset` by the newest word, if its class is not as `tried` (F1), and gives
-  /// back the one taken for it (F3); else counts a misuse. `is_start`: an older word had one here.
+  /// Frees the block at `offset` by the newest word, if its class is not as `tried` (slab.F1), and
+  /// gives back the one taken for it (slab.F3); else counts a misuse. `is_start`: an older word had
+  /// one here.
   WARPHEAP_DEVICE void release_newest(u64 offset, slab_role tried, bool is_misled, bool is_start) const {
     u32 const slab = slab_of(offset), inside = static_cast<u32>(offset) & (table_.geometry().slab_bytes() - 1);
-    slab_state const now = table_.promise(slab, 1);  // held, it keeps the class (D3)
+    slab_state const now = table_.promise(slab, 1);  // held, it keeps the class (slab.D3)
     u32 released = 0, promised = 1;
     if (now.is_live()) {
       u32 const index = block_index(now.size_class(), inside);

@@ -4,13 +4,15 @@
 // open by counts, takeable, open by bits, since transients may fill the count of a slab with a free
 // block. A slab whose bits are all set is marked (F), and passed until a block of it is freed.
 //
-//   N1  a block that stays free during the whole call is found; for another class, or a run, a slab
-//       in which blocks are promised to a call in progress is not free. Its slab is named when the
-//       search comes to it (I1, I2, I4), or F says that all its blocks were taken since the last
-//       free of one returned (D5). Of a named slab each block was seen taken, or was ours.
-//   N2  a search that gets nothing passes each slab once a round, and reads each of its words twice
-//       at most for that. It looks again only at a slab that another thread locked or changed, so
-//       that one made progress. Any other search serves a lane: a group makes at most one for each.
+//   slab.N1  a block that stays free during the whole call is found; for another class, or a run, a
+//       slab in which blocks are promised to a call in progress is not free. Its slab is named when
+//       the search comes to it (slab.I1, slab.I2, slab.I4), or F says that all its blocks were
+//       taken since the last free of one returned (slab.D5). Of a named slab each block was seen
+//       taken, or was ours.
+//   slab.N2  a search that gets nothing passes each slab once a round, and reads each of its words
+//       twice at most for that. It looks again only at a slab that another thread locked or
+//       changed, so that one made progress. Any other search serves a lane: a group makes at most
+//       one for each.
 #pragma once
 
 #include "../../../sync/lane_random.hpp"
@@ -99,7 +101,7 @@ class slab_search {
 
   /// To the next round, or the end, when no lane has found anything. sync_warp() must follow.
   WARPHEAP_DEVICE void end_round(u32 rank) {
-    // I4: what was seen of takeable comes before all looks at open; pairs with publish().
+    // slab.I4: what was seen of takeable comes before all looks at open; pairs with publish().
     if (round() == counted) {
       begin(takeable, rank);
     } else if (round() == takeable) {
@@ -133,8 +135,8 @@ class slab_search {
     return table.index(which).may_name_any(newest);
   }
 
-  /// Marks the slab full if every bit is seen set and its word is still `now` (D5). Returns whether
-  /// every bit was.
+  /// Marks the slab full if every bit is seen set and its word is still `now` (slab.D5). Returns
+  /// whether every bit was.
   WARPHEAP_DEVICE static bool mark_if_full(slab_table const& table, u32 slab, u32 capacity, slab_state now) {
     bitmap const blocks = table.blocks(slab);
     WARPHEAP_NO_UNROLL

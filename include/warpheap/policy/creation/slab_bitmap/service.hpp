@@ -235,7 +235,7 @@ class block_service {
       if (((served >> group.leader) & 1) != 0) search.note_success();
       else if (finders == 0) search.end_round(group.rank);
       else if (finder == simt::lane_id() && ((passing >> group.leader) & 1) != 0) search.pass_slab(group.size);
-      // I4: what any lane saw comes before what any lane looks at next.
+      // slab.I4: what any lane saw comes before what any lane looks at next.
       simt::sync_warp(active);
       bool const leaves = block != nullptr || search.has_ended();
       active = simt::ballot(active, !leaves);

@@ -99,7 +99,7 @@ class snapshot {
   slab_role role(u32 slab) const { return {record(slab)[slab_geometry::role_offset / 8]}; }
   bool is_in(u32 which, u32 slab) const { return (index(which)[slab / 64] >> (slab % 64)) & 1; }
 
-  /// Whether the slab has no memory (R3).
+  /// Whether the slab has no memory (slab.R3).
   bool is_absent(u32 slab) const { return state(slab).kind() == slab_kind::run && role(slab).is_absent(); }
 
   /// Slabs of the run that starts here; 0 if none does.

@@ -11,15 +11,16 @@
 //
 // A toggle is an exclusive-or of the slab's bit in an index. A search may rely on two indexes:
 //
-//   I1  live, of class c, not F => its bit in open(c) is set, or a call that made it so still runs.
-//   I2  free, or live with used = 0 => its bit in takeable is set, or the same.
-//   I3  These bits are cleared only under the lock or under C. A call that leaves room and finds C
-//       waits until C is gone (two atomics), and then sets the bit.
-//   I4  The bit of a slab of class c in takeable is cleared, by the thread that takes the slab or
-//       by forget, after the bit in open(c) was set: a search that looks at open(c) last misses
+//   slab.I1  live, of class c, not F => its bit in open(c) is set, or a call that made it so still
+//       runs.
+//   slab.I2  free, or live with used = 0 => its bit in takeable is set, or the same.
+//   slab.I3  These bits are cleared only under the lock or under C. A call that leaves room and
+//       finds C waits until C is gone (two atomics), and then sets the bit.
+//   slab.I4  The bit of a slab of class c in takeable is cleared, by the thread that takes the slab
+//       or by forget, after the bit in open(c) was set: a search that looks at open(c) last misses
 //       none.
-//   I5  T is set => the slab is live, and its bit in takeable is set. T goes by the lock, or under
-//       C.
+//   slab.I5  T is set => the slab is live, and its bit in takeable is set. T goes by the lock, or
+//       under C.
 #pragma once
 
 #include "../../../platform/point.hpp"
@@ -68,13 +69,15 @@ class slab_table {
   }
   WARPHEAP_DEVICE slab_state load(u32 slab) const { return {state(slab).load(order::relaxed)}; }
   /// The newest word, by a read-modify-write. acquire: the index bit was cleared before we set it
-  /// (I3), and bits are looked at after it (D5); pairs with the release in mark_full(), forget().
+  /// (slab.I3), and bits are looked at after it (slab.D5); pairs with the release in mark_full(),
+  /// forget().
   WARPHEAP_DEVICE slab_state newest(u32 slab) const { return {state(slab).fetch_or(0, order::acquire)}; }
   /// A recent word. acquire: for bits, as in newest().
   WARPHEAP_DEVICE slab_state load_first(u32 slab) const { return {state(slab).load(order::acquire)}; }
 
-  // Guides, exact at rest (D4): free_slabs; listed: live, below the soft limit. A search may rely
-  // on takeable, what may be free or empty (I2), and open, what is live and may have room (I1).
+  // Guides, exact at rest (slab.D4): free_slabs; listed: live, below the soft limit. A search may
+  // rely on takeable, what may be free or empty (slab.I2), and open, what is live and may have room
+  // (slab.I1).
   static constexpr u32 free_slabs = 0;
   static constexpr u32 takeable = 1;
   WARPHEAP_HOST_DEVICE static constexpr u32 listed(u32 size_class) { return 2 + 2 * size_class; }
@@ -92,7 +95,7 @@ class slab_table {
     opaque().index(which).tell(slab);
   }
 
-  /// Blocks of word `word` that exist in a slab of `capacity` blocks (D7).
+  /// Blocks of word `word` that exist in a slab of `capacity` blocks (slab.D7).
   WARPHEAP_HOST_DEVICE static u64 valid_mask(u32 capacity, u32 word) {
     u32 const before = 64 * word;
     return capacity >= before + 64 ? ~u64{0} : low_mask(capacity > before ? capacity - before : 0);
@@ -120,7 +123,7 @@ class slab_table {
     // Also without room: the quick path fills slabs and unlists none. Our promise keeps the class.
     bool const unlists = old.serves(size_class) && !old.is_unlisted() && old.used() + kept >= limits.soft;
     if (unlists) {
-      // relaxed: toggles alone bring U and the index bit together (D4).
+      // relaxed: toggles alone bring U and the index bit together (slab.D4).
       now.word = state(slab).fetch_or(slab_state::unlisted_bit, order::relaxed);
       WARPHEAP_POINT("keep.before_toggle");
       if (!now.is_unlisted()) index(listed(size_class)).toggle(slab);
@@ -134,15 +137,17 @@ class slab_table {
         {.is_new = old.ever() < limits.capacity, .reaches_soft = reaches_soft});
   }
 
-  /// Takes `freed` blocks, whose bits are cleared already (D2), and `promised` unused ones off the
-  /// count. settle() must follow. A result of another class: they were others' blocks (D1, D3).
+  /// Takes `freed` blocks, whose bits are cleared already (slab.D2), and `promised` unused ones off
+  /// the count. settle() must follow. A result of another class: they were others' blocks (slab.D1,
+  /// slab.D3).
   WARPHEAP_DEVICE slab_state subtract(u32 slab, u32 freed, u32 promised) const {
     u64 const amount = slab_state::promise(promised) + freed;
     // relaxed: data travels by the bitmap word; the count only guards.
     return {state(slab).fetch_sub(amount, order::relaxed) - amount};
   }
 
-  /// Puts a live slab where it belongs after a free that left it as `now` (D4, D5, I1, I2).
+  /// Puts a live slab where it belongs after a free that left it as `now` (slab.D4, slab.D5,
+  /// slab.I1, slab.I2).
   WARPHEAP_DEVICE void settle(u32 slab, slab_state now) const {
     if ((now.low() & (slab_state::full_bit | slab_state::clearing_bit)) != 0) return call_settle(*this, slab, now);
     settle_promise(slab, now);
@@ -165,7 +170,7 @@ class slab_table {
       state(slab).compare_exchange(now.word, now.reborn(), order::relaxed, order::relaxed);
   }
 
-  /// Sets F if the word still is `now`: live, no C, from before all bits were seen set (D5).
+  /// Sets F if the word still is `now`: live, no C, from before all bits were seen set (slab.D5).
   WARPHEAP_DEVICE void mark_full(u32 slab, slab_state now) const {
     WARPHEAP_POINT("mark_full.before_mark");
     // A new life: a free that is about to lift an earlier F must not lift this one.
@@ -186,11 +191,11 @@ class slab_table {
     if (was.is_clearing()) return;
     bool const in_vain = which == takeable ? was.used() != 0 : !was.serves(size_class);
     WARPHEAP_POINT("forget.before_clear");
-    // release: I4, by what the acquire above has seen; pairs with the fence in end_round().
+    // release: slab.I4, by what the acquire above has seen; pairs with the fence in end_round().
     bool const clears = was.is_live() && in_vain;
     if (clears) index(which).clear(slab, order::release);
-    // A new life, or a settler that had set the bit before could set T after (I5). release: as in
-    // mark_full().
+    // A new life, or a settler that had set the bit before could set T after (slab.I5). release: as
+    // in mark_full().
     u64 const begun = clears && which == takeable ? slab_state::life_unit - (was.word & slab_state::takeable_bit) : 0;
     state(slab).fetch_add(begun - slab_state::clearing_bit, order::release);
   }
@@ -302,7 +307,7 @@ class slab_table {
       }
       if (!now.is_in_takeable()) table.add(takeable, slab);
       // release: the bit is set before T is. From the very word: a thread that took the slab
-      // changed it (I5). If T was set already, the word is as settle() saw it.
+      // changed it (slab.I5). If T was set already, the word is as settle() saw it.
       u64 const next = now.ever() > table.geometry_.capacity(now.size_class()) / 4 ? now.reborn() : now.word;
       table.state(slab).compare_exchange(now.word, next | slab_state::takeable_bit, order::release, order::relaxed);
       return;
@@ -321,7 +326,8 @@ class slab_table {
       add(open(warpheap::opaque(seen.size_class())), warpheap::opaque(slab));
       WARPHEAP_POINT("settle.before_lift");
       // From the very word seen before we set the bit: if the bit was cleared since, the word
-      // changed (D5). release: the bit is set before F is gone; pairs with mark_full(), newest().
+      // changed (slab.D5). release: the bit is set before F is gone; pairs with mark_full(),
+      // newest().
       if (state(slab).compare_exchange(seen.word, seen.word & ~slab_state::full_bit, order::release, order::relaxed))
         return;
     }

@@ -21,29 +21,29 @@ enum class slab_kind : u32 { free = 0, locked = 1, live = 2, run = 3 };
 ///          live: serves its class.                     run: part of a block larger than a slab.
 ///   U      unlisted: off its class's index of slabs with room, as it was at or over the soft limit
 ///   F      full: all its blocks were seen taken, and none has been freed since
-///   C      one thread is clearing the slab's bit in an index (I3)
-///   T      the slab's bit in takeable is set (I5)
+///   C      one thread is clearing the slab's bit in an index (slab.I3)
+///   T      the slab's bit in takeable is set (slab.I5)
 ///   ever   blocks promised since `life` began; overflows into it; a guess where free blocks are
 ///   life   counts how often the slab was taken, began anew as it was empty, was marked full or
 ///          left takeable: no word comes again soon, so a compare-exchange finds any change
 ///
-///   D1  used = bits set + promises not claimed yet + bits cleared and not subtracted yet +
+///   slab.D1  used = bits set + promises not claimed yet + bits cleared and not subtracted yet +
 ///       transients in flight. Every change is a read-modify-write, and every subtraction settles.
-///   D2  bits set in the slab's bitmap <= used: a bit is set after its promise, and cleared before
-///       it is subtracted.
-///   D3  a slab gets a class, or becomes a run, through locked, entered with nothing promised but
-///       transients. A slab that had a class gets another one only after each of its bitmap words
-///       was read as zero.
-///   D4  at rest: listed <=> live and not U; U => used > the relist limit; in the index of free
-///       slabs <=> free.
-///   D5  F is set from a word in which the slab was live, after every bit was seen set, if the word
-///       is still the same. Only a free clears bits. It changes the word afterwards, and takes F
-///       away if it finds F there.
-///   D6  bits, not counts, own blocks: a free subtracts the bits it really cleared.
-///   D7  the words of a free slab, and of a live slab with used = 0, are zero, in the order of
+///   slab.D2  bits set in the slab's bitmap <= used: a bit is set after its promise, and cleared
+///       before it is subtracted.
+///   slab.D3  a slab gets a class, or becomes a run, through locked, entered with nothing promised
+///       but transients. A slab that had a class gets another one only after each of its bitmap
+///       words was read as zero.
+///   slab.D4  at rest: listed <=> live and not U; U => used > the relist limit; in the index of
+///       free slabs <=> free.
+///   slab.D5  F is set from a word in which the slab was live, after every bit was seen set, if the
+///       word is still the same. Only a free clears bits. It changes the word afterwards, and takes
+///       F away if it finds F there.
+///   slab.D6  bits, not counts, own blocks: a free subtracts the bits it really cleared.
+///   slab.D7  the words of a free slab, and of a live slab with used = 0, are zero, in the order of
 ///       their changes; a third thread may see used = 0 before the last zero. Tails are masked by
 ///       class, never stored.
-///   D8  transients <= 32 for each resident warp, so used < 2^20.
+///   slab.D8  transients <= 32 for each resident warp, so used < 2^20.
 struct slab_state {
   static constexpr u64 used_mask = (u64{1} << 20) - 1;
   static constexpr u32 class_shift = 20;

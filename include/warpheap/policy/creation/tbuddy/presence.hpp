@@ -2,7 +2,8 @@
 // Which units of a pool that grows are there: set-up is in table.hpp, and here are growth, beside
 // whatever else runs, and what trimming needs, at rest.
 //
-// A unit that comes is given back like any other block (P3), so calls know nothing of absence.
+// A unit that comes is given back like any other block (tbuddy.P3), so calls know nothing of
+// absence.
 #pragma once
 
 #include "supply.hpp"
@@ -37,7 +38,7 @@ class unit_presence {
     if (!table_.semaphore(order).try_wait(1)) return 0;
     if (!tree.try_take(node)) {
       table_.semaphore(order).signal(1, 0);
-      table_.raise_epoch();  // P2
+      table_.raise_epoch();  // tbuddy.P2
       return 0;
     }
     if (begin < from) give_back(begin, from);

@@ -33,7 +33,7 @@ class snapshot {
     return found;
   }
 
-  /// Bytes of the pool that have memory (P3).
+  /// Bytes of the pool that have memory (tbuddy.P3).
   u64 present_bytes() const {
     u64 bytes = table_.pool_bytes();
     for (u64 page = 0; page < table_.pages(); page += u64{1} << table_type::unit_order)
@@ -104,7 +104,7 @@ class snapshot {
     return order < table_type::orders && page % (u64{1} << order) == 0 && page + (u64{1} << order) <= table_.pages();
   }
 
-  /// buddy_tree T1 to T3 of a node with a record.
+  /// buddy.T1, buddy.T2 and buddy.T3 of a node with a record.
   void check_node(u32 node, invariant_report& report) const {
     u32 const order = tree().order_of(node), mine = orders_at(node), below = buddy_record::below(record(node));
     u32 const half = 1u << (order - 1);

@@ -7,24 +7,25 @@
 // order above in the same way, and splits it into halves. A thread that frees a block whose buddy
 // is available takes the buddy's unit, and gives back the two blocks as one.
 //
-//   W1  a merge promises a unit at the order above before it takes its buddy's unit: a lane that
-//       looks from small orders to large ones finds the one or the other.
-//   W2  a thread that has acquired a unit takes a block for it: no unit is given back unused.
-//   W3  at rest an order has as many units as available nodes.
+//   tbuddy.W1  a merge promises a unit at the order above before it takes its buddy's unit: a lane
+//       that looks from small orders to large ones finds the one or the other.
+//   tbuddy.W2  a thread that has acquired a unit takes a block for it: no unit is given back
+//       unused.
+//   tbuddy.W3  at rest an order has as many units as available nodes.
 //
 // nullptr is exact. A lane that went up to the largest order and down again without a unit compares
-// the epoch. If no thread raised it meanwhile, then (P2) all blocks that the lane could have missed
-// are in the hands of calls that have not returned. The lane leaves an exhaustion note, by which
-// later callers know the same without a search.
-// Source: Gelado and Garland 2019, section 4.1. Differs: W1, the exhaustion note:
-// docs/design/tbuddy.md.
+// the epoch. If no thread raised it meanwhile, then (tbuddy.P2) all blocks that the lane could have
+// missed are in the hands of calls that have not returned. The lane leaves an exhaustion note, by
+// which later callers know the same without a search. Source: Gelado and Garland 2019, section 4.1.
+// Differs: tbuddy.W1, the exhaustion note: docs/design/tbuddy.md.
 #pragma once
 
 #include "table.hpp"
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace tbuddy_parts {
 
-/// Takes and gives back blocks, as nodes of the tree. The caller records which are live (P1).
+/// Takes and gives back blocks, as nodes of the tree. The caller records which are live
+/// (tbuddy.P1).
 template <class Table, class Tree = buddy_tree>
 class block_supply {
  public:
@@ -63,8 +64,8 @@ class block_supply {
   /// A block of the order that starts where a block of the larger order `aligned` may: the first
   /// part of such a block. The other parts are given back at once. Any lane alone.
   WARPHEAP_DEVICE u32 take_aligned(u32 order, u32 aligned) const {
-    // As in W1: the parts that are not for us are promised first, so that no other thread misses
-    // them.
+    // As in tbuddy.W1: the parts that are not for us are promised first, so that no other thread
+    // misses them.
     for (u32 part = order; part != aligned; ++part) table_.semaphore(part).promise(1);
     u32 const node = take(aligned);
     if (node != none) return cut(node, aligned, order);
@@ -77,7 +78,7 @@ class block_supply {
     merge_claims claims{table_, false};
     u32 const order = tree_.order_of(tree_.release(node, claims));
     table_.semaphore(order).signal(1, claims.merged ? 1 : 0);
-    table_.raise_epoch();  // P2
+    table_.raise_epoch();  // tbuddy.P2
   }
 
   /// The largest order, from `least` up, of which there are blocks: a hint. 0 if there are none.
@@ -101,7 +102,7 @@ class block_supply {
 
     WARPHEAP_DEVICE bool try_claim(u32 of) {
       if (!may_claim(of)) return false;
-      table.semaphore(of + 1).promise(1);  // W1
+      table.semaphore(of + 1).promise(1);  // tbuddy.W1
       if (!table.semaphore(of).try_wait(1)) {
         table.semaphore(of + 1).signal(0, 1);
         return false;
@@ -139,10 +140,10 @@ class block_supply {
   /// wait for them.
   WARPHEAP_DEVICE u32 cut(u32 node, u32 from, u32 to) const {
     u32 const mine = tree_.split(node, from - to);
-    // bulk_semaphore B2: of each batch of two, one half was split further or is ours. Or
+    // bulk.B2: of each batch of two, one half was split further or is ours. Or
     // take_aligned() promised as much.
     for (u32 order = from; order-- != to;) table_.semaphore(order).signal(1, 1);
-    table_.raise_epoch();  // P2
+    table_.raise_epoch();  // tbuddy.P2
     return mine;
   }
 

@@ -8,10 +8,10 @@
 //                              counts                  128 bytes: double frees, frees of pointers
 //                                                      to no block, failed requests
 //                              exhaustion notes        a word for each order
-//                              order bytes             two for each page (P1)
+//                              order bytes             two for each page (tbuddy.P1)
 //                              tree                    the records of a buddy_tree
 //
-//   P2  a thread that adds units to a semaphore raises the epoch after that, before its call
+//   tbuddy.P2  a thread that adds units to a semaphore raises the epoch after that, before its call
 //       returns.
 #pragma once
 
@@ -73,18 +73,19 @@ class table {
     return atomic_ref<u64>{word(exhaustion_offset + 8 * order)};
   }
 
-  /// Marks a block that was taken as live (P1). Returns its address when its order byte is written.
+  /// Marks a block that was taken as live (tbuddy.P1). Returns its address when its order byte is
+  /// written.
   WARPHEAP_DEVICE void* own(u32 page, u32 order, block_owner owner) const {
     // relaxed: the tree ordered us after the thread that cleared the byte; whatever passes the
     // address on orders the block's contents.
     u32 const before = order_word(page).fetch_or((order + 1) << order_shift(page, owner), order::relaxed);
-    // The byte is never set already (P1). The test makes the address depend on the atomic: a GPU
-    // does not wait for an atomic whose result it does not need, and an address that a relaxed
+    // The byte is never set already (tbuddy.P1). The test makes the address depend on the atomic: a
+    // GPU does not wait for an atomic whose result it does not need, and an address that a relaxed
     // store passes on could come before the byte.
     return order_byte(before, page, owner) == 0 ? address(page) : nullptr;
   }
   /// Ends a block's life; returns its order, or `none` if the owner has no live block there. The
-  /// thread that gets an order gives the block back (P1).
+  /// thread that gets an order gives the block back (tbuddy.P1).
   WARPHEAP_DEVICE u32 disown(u32 page, block_owner owner) const {
     // relaxed: one read-modify-write alone gets the order, and the tree orders the block's
     // contents.
@@ -100,7 +101,7 @@ class table {
 
   /// The order of a unit, which is absent or present as a whole.
   static constexpr u32 unit_order = log2_floor(unit_bytes) - page_log2;
-  /// Marks the unit that starts at a page, which belongs to the caller, as absent (P3).
+  /// Marks the unit that starts at a page, which belongs to the caller, as absent (tbuddy.P3).
   WARPHEAP_DEVICE void mark_absent(u32 page) const {
     // relaxed: the mark divides the work of those that bring the unit, whose memory others order.
     order_word(page).fetch_or(absent << order_shift(page, block_owner::allocator), order::relaxed);
@@ -122,7 +123,7 @@ class table {
     return false;
   }
 
-  /// Says that room was made (P2).
+  /// Says that room was made (tbuddy.P2).
   WARPHEAP_DEVICE void raise_epoch() const {
     // release: a thread that counts this raise sees the room; pairs with the acquire in epoch().
     epoch_counter(simt::sm_id() % epoch_counters()).fetch_add(1, order::release);

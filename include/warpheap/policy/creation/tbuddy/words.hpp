@@ -5,17 +5,17 @@
 //   |  allocator  |   caller   |  allocator  |   caller   |
 //   |       of page 2i + 1     |        of page 2i        |
 //
-//   P1  a page has two order bytes: the first for a block of a caller, the second for one that an
-//       allocator above keeps. A byte is 1 + the order of the live block that starts there, and 0
-//       if none does. The thread that took the block writes its owner's byte before it hands the
-//       block out. Of the threads that free the block, the one that clears the byte gives the block
-//       back. A caller's free clears callers' bytes alone, so an old pointer never ends a block
-//       that an allocator keeps. A block's address alone does not tell its order: the first halves
-//       of a block start where it does.
-//   P3  a pool that grows lacks memory beyond its first units of unit_bytes each. An absent unit is
-//       a block that nobody frees: it is no available node, nor part of one, and the second byte of
-//       its first page says `absent`. Of the threads that bring the unit, the one that clears the
-//       byte gives the block back.
+//   tbuddy.P1  a page has two order bytes: the first for a block of a caller, the second for one
+//       that an allocator above keeps. A byte is 1 + the order of the live block that starts there,
+//       and 0 if none does. The thread that took the block writes its owner's byte before it hands
+//       the block out. Of the threads that free the block, the one that clears the byte gives the
+//       block back. A caller's free clears callers' bytes alone, so an old pointer never ends a
+//       block that an allocator keeps. A block's address alone does not tell its order: the first
+//       halves of a block start where it does.
+//   tbuddy.P3  a pool that grows lacks memory beyond its first units of unit_bytes each. An absent
+//       unit is a block that nobody frees: it is no available node, nor part of one, and the second
+//       byte of its first page says `absent`. Of the threads that bring the unit, the one that
+//       clears the byte gives the block back.
 #pragma once
 
 #include "../../../platform/types.hpp"
@@ -27,7 +27,7 @@ enum class block_owner : u32 { caller, allocator };
 
 /// What pools that grow do so by, and what is absent or present as a whole.
 inline constexpr u64 unit_bytes = u64{1} << 21;
-/// The order byte of an absent unit (P3); no order is as large.
+/// The order byte of an absent unit (tbuddy.P3); no order is as large.
 inline constexpr u32 absent = 0xff;
 
 WARPHEAP_HOST_DEVICE constexpr u32 order_shift(u32 page, block_owner owner) {

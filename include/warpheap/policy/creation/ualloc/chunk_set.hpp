@@ -5,9 +5,9 @@
 //   words    available     chunks that may be taken
 //            taken         a bit a chunk, 64 to a word
 //
-//   T1  available is lowered before a bit is set, and raised after it is cleared: a thread that
-//       lowered it finds a clear bit.
-//   T2  at rest, available is the number of clear bits that stand for chunks.
+//   ualloc.T1  available is lowered before a bit is set, and raised after it is cleared: a thread
+//       that lowered it finds a clear bit.
+//   ualloc.T2  at rest, available is the number of clear bits that stand for chunks.
 #pragma once
 
 #include "../../../util/random.hpp"
@@ -30,7 +30,7 @@ class chunk_set {
     u64 left = available().load(order::relaxed);
     do {
       if (left == 0) return nullptr;
-      // acquire: the bits that were cleared before the count was raised (T1); pairs with the
+      // acquire: the bits that were cleared before the count was raised (ualloc.T1); pairs with the
       // release in destroy_chunk().
     } while (!available().compare_exchange(left, left - 1, order::acquire, order::relaxed));
     u32 const words = (table_.chunks() + 63) / 64;
@@ -41,8 +41,8 @@ class chunk_set {
       // acquire: what was done to the chunk; pairs with the release in destroy_chunk().
       if (chosen != 0 && (taken(word).fetch_or(chosen, order::acquire) & chosen) == 0)
         return table_.chunk_address(word * 64 + lowest_bit(chosen));
-      // T1: some bit is clear. We have not seen it yet, or another thread took the one that we
-      // chose.
+      // ualloc.T1: some bit is clear. We have not seen it yet, or another thread took the one that
+      // we chose.
       if (chosen == 0) nap.while_working();
       else nap.after_race();
     }
@@ -52,7 +52,7 @@ class chunk_set {
     u32 const chunk = table_.chunk_at(memory);
     // release: what was done to the chunk; pairs with the acquire in create_chunk().
     taken(chunk / 64).fetch_and(~(u64{1} << chunk % 64), order::release);
-    // release: the clear bit (T1); pairs with the acquire in create_chunk().
+    // release: the clear bit (ualloc.T1); pairs with the acquire in create_chunk().
     available().fetch_add(1, order::release);
   }
 

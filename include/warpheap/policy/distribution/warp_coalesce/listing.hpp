@@ -32,7 +32,8 @@ struct list_parts {
       // a block that its owner has not framed
       if (!header->is_sealed() && !header->was_sealed()) return;
       if (header->is_sealed()) parts[i * warp_lanes + index] = {reinterpret_cast<u64>(header->part()), header->bytes()};
-      header = reinterpret_cast<part_header const*>(header->part() + header->bytes());  // P4
+      // coalesce.P4
+      header = reinterpret_cast<part_header const*>(header->part() + header->bytes());
     }
   }
 };

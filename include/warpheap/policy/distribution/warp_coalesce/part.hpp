@@ -8,14 +8,14 @@
 //  |   seal   |  last  |  index  |  bytes / 16    |    word
 //  |       live        |       back / 16          |    the other two: 32 bits each
 //
-// P1  Every pointer that is handed out has its header in the 16 bytes before it, sealed as long as
-//     it is live.
-// P2  `live` of header 0 has a bit for every part that was not freed. The thread that clears the
-//     last one returns the block.
-// P3  A header is written before its part is handed out, and changes once: its free breaks the
-//     seal.
-// P4  Header i + 1 starts where part i ends, so the parts of a block can be listed from its first
-//     byte.
+// coalesce.P1  Every pointer that is handed out has its header in the 16 bytes before it, sealed as
+//     long as it is live.
+// coalesce.P2  `live` of header 0 has a bit for every part that was not freed. The thread that
+//     clears the last one returns the block.
+// coalesce.P3  A header is written before its part is handed out, and changes once: its free breaks
+//     the seal.
+// coalesce.P4  Header i + 1 starts where part i ends, so the parts of a block can be listed from
+//     its first byte.
 //
 // The seal is a number computed from the part's address. So a pointer that starts no part, or one
 // to a freed part, is recognised, except one in 2^18 that happens to look right.

@@ -112,6 +112,7 @@ void expect_every_block() {
     }
 }
 
+// bins.L1, bins.L2, bins.L3
 TEST(UallocLayout, EveryBlockIsApartAndFoundAgain) {
   expect_every_block<paper_layout>();
   expect_every_block<default_layout>();
@@ -167,6 +168,7 @@ TEST(UallocLayout, TheFieldsOfARoomWordKeepApart) {
   EXPECT_EQ(in_limbo(word - 5 * one_page - 3 * one_in_limbo), 0u);
 }
 
+// bins.K2, bins.Y4
 TEST(UallocLayout, ABinStaysListedBetweenItsEnds) {
   using namespace bins::bin_life;
   bins::bin_role const role{1000, 7};
@@ -181,6 +183,7 @@ TEST(UallocLayout, ABinStaysListedBetweenItsEnds) {
   EXPECT_EQ(free_blocks(of(role, 512) - 3 * one_block), 509u);
 }
 
+// bins.W2
 TEST(RoomWatch, EveryWatchThatEndsHasAValueOfItsOwn) {
   using namespace bins::room_watch_word;
   u64 word = 0;

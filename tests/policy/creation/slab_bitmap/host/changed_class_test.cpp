@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A block that is freed twice while its slab changes class: by the old class the second free clears
-// the bit of another block, and sets it again (F3). It needs no weak memory.
+// the bit of another block, and sets it again (slab.F3). It needs no weak memory.
 #include "policy/creation/slab_bitmap/pool_fixture.hpp"
 #include "warpheap/util/random.hpp"
 

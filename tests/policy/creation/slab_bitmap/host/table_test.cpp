@@ -44,7 +44,7 @@ TEST(SlabBitmapTable, APromiseOfAnotherKindOrClassIsGivenBack) {
       for_each_call({slab_call::keep, size_class, 3, by_bits}, others,
                     [](slab_situation const& before, slab_situation const& after, slab_outcome const& got) {
                       slab_situation expected = before;
-                      // That leaves an empty slab in takeable, and says so (I5).
+                      // That leaves an empty slab in takeable, and says so (slab.I5).
                       slab_state const now = before.state();
                       if (now.is_live() && now.used() == 0) {
                         bool const is_used_up = now.ever() > capacity_of(now.size_class()) / 4;
@@ -84,7 +84,7 @@ TEST(SlabBitmapTable, APromiseIsKeptAsFarAsThereIsRoomAndUnlistsAtTheSoftLimit) 
   }
 }
 
-// Its blocks were freed since the promise that reached the soft limit. So it is listed (D4).
+// Its blocks were freed since the promise that reached the soft limit. So it is listed (slab.D4).
 TEST(SlabBitmapTable, ASlabThatIsEmptiedBeforeItIsUnlistedIsListedAgain) {
   for (u32 const size_class : {0u, 20u, 29u}) {
     slab_limits const limits{capacity_of(size_class)};
@@ -113,7 +113,7 @@ slab_situation with_fewer(slab_situation before, u32 gone, bool frees) {
   if (after.state().used() != 0) return after;
   after.takeable = true;
   // An empty slab begins anew once more than a quarter of it was promised, and says that it is in
-  // takeable (I5); not if its mark stays and nothing else had to be settled.
+  // takeable (slab.I5); not if its mark stays and nothing else had to be settled.
   if (before.state().is_full() && !frees && !before.state().is_unlisted()) return after;
   if (after.state().ever() > limits.capacity / 4) after.word = after.state().reborn();
   after.word |= slab_state::takeable_bit;
@@ -153,7 +153,7 @@ TEST(SlabBitmapTable, WhatIsGivenBackListsASlabWithRoomAndLeavesItsMark) {
       }
 }
 
-// D5, and the bit in open(c) goes. Marked again, the word is another one.
+// slab.D5, and the bit in open(c) goes. Marked again, the word is another one.
 TEST(SlabBitmapTable, AFullSlabLeavesTheIndexOfOpenSlabs) {
   for (u32 const size_class : classes_tried) {
     u32 const capacity = capacity_of(size_class);

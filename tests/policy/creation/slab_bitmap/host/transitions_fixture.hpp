@@ -134,7 +134,7 @@ inline constexpr u32 classes_tried[] = {0, 20, 29, 35};
 
 inline u32 capacity_of(u32 size_class) { return block_count(size_class, 14); }
 
-/// A live slab with its indexes as at rest (D4, I1, I2).
+/// A live slab with its indexes as at rest (slab.D4, slab.I1, slab.I2).
 inline slab_situation live(u32 size_class, u32 used, u32 ever, bool unlisted = false, bool full = false, u32 life = 5) {
   slab_state const word{slab_state::of(slab_kind::live, size_class).word + used + (u64{ever} << 32) +
                         (u64{life} << 52) + (unlisted ? slab_state::unlisted_bit : 0) +

@@ -6,9 +6,11 @@
 // The frontier goes to the owners, and lists are not read across: a member sends each vertex once
 // in a search at most, 4 bytes, and a list that is read across costs 4 bytes an edge.
 //
-//   F1  A bit of `seen` is set once this member has sent the vertex to its owner.
-//   F2  A level is written once, by the thread whose compare-exchange finds the vertex unreached.
-//   F3  A piece of the frontier is some neighbours of one vertex, so that many warps share a hub.
+//   graph.F1  A bit of `seen` is set once this member has sent the vertex to its owner.
+//   graph.F2  A level is written once, by the thread whose compare-exchange finds the vertex
+//       unreached.
+//   graph.F3  A piece of the frontier is some neighbours of one vertex, so that many warps share a
+//       hub.
 #pragma once
 
 #include "adjacency.hpp"
@@ -72,7 +74,7 @@ struct expand_frontier {
   }
 
  private:
-  /// Whether the calling thread is the first that meets the vertex (F1).
+  /// Whether the calling thread is the first that meets the vertex (graph.F1).
   WARPHEAP_DEVICE static bool is_new(u32* seen, u32 vertex) {
     atomic_ref<u32> const word{seen[vertex / 32]};
     u32 const bit = 1u << vertex % 32;
@@ -100,7 +102,7 @@ struct settle_level {
       for (u64 i = global_thread_index(); i < count; i += threads) {
         u32 const local = locals[i];
         u32 expected = unreached;
-        // relaxed: levels are read by later kernels (F2)
+        // relaxed: levels are read by later kernels (graph.F2)
         if (atomic_ref<u32>{levels[local]}.compare_exchange(expected, level, order::relaxed, order::relaxed))
           next.add(local, lists[local].degree);
       }

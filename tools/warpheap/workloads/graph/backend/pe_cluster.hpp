@@ -2,7 +2,8 @@
 // Members that are processes of an NVSHMEM job, whose memory a GPU reaches by pointer: all of it is
 // mapped here, a pool at another address than its own process has it at.
 //
-//   R1  places[p].here + i is byte i of PE p's pool, whose own address is places[p].there + i.
+//   graph.R1  places[p].here + i is byte i of PE p's pool, whose own address is places[p].there +
+//       i.
 #pragma once
 
 #include "cluster.hpp"
@@ -20,7 +21,7 @@ struct pool_map {
   pool_place const* places;
   u32 pes;
 
-  /// The address in this process of what is at `address` in PE `pe`'s (R1).
+  /// The address in this process of what is at `address` in PE `pe`'s (graph.R1).
   WARPHEAP_DEVICE u64 reach(u32 pe, u64 address) const { return address - places[pe].there + places[pe].here; }
 };
 

@@ -5,8 +5,8 @@
 // less than 2n, or 1 if n is 1. So its buckets may start at twice its first tuple, and no scan is
 // needed to place them.
 //
-// H1  links are tuple + 1; 0 ends a chain. So zeroed memory is a table of empty buckets.
-// H2  all tuples of a bucket are in its chain, each once: an insertion is one exchange of the
+// join.H1  links are tuple + 1; 0 ends a chain. So zeroed memory is a table of empty buckets.
+// join.H2  all tuples of a bucket are in its chain, each once: an insertion is one exchange of the
 //     bucket, and what it displaced becomes the link behind.
 #pragma once
 
@@ -43,7 +43,7 @@ struct insert_tuples {
   WARPHEAP_DEVICE void operator()(hash_table_view table) const {
     u64 const i = global_thread_index();
     if (i >= table.tuples.size) return;
-    // relaxed: the next kernel reads chains; this one only extends them. H2.
+    // relaxed: the next kernel reads chains; this one only extends them. join.H2.
     table.next[i] =
         atomic_ref<u32>{*table.bucket_of(table.tuples.keys[i])}.exchange(static_cast<u32>(i + 1), order::relaxed);
   }
@@ -57,7 +57,7 @@ class hash_table {
 
   /// Puts the kernels on the default stream.
   void build() {
-    warpheap::backend::fill_bytes(buckets_.data(), 0, buckets_.size_bytes());  // H1
+    warpheap::backend::fill_bytes(buckets_.data(), 0, buckets_.size_bytes());  // join.H1
     launch(thread_each(view().tuples.size), insert_tuples{}, view());
   }
 

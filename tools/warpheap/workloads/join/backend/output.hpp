@@ -6,10 +6,10 @@
 //   page   | link to the page taken before, u64 | keys | build payloads | probe payloads |
 //                                                 u32 each, `slots` of them
 //
-// O1  Of a chain's pages only the head, which was taken last, may have free slots: those from
+// join.O1  Of a chain's pages only the head, which was taken last, may have free slots: those from
 //     chain.used on.
-// O2  A page belongs to the warp or lane that took it until the kernel ends; then any thread may
-//     read or free it.
+// join.O2  A page belongs to the warp or lane that took it until the kernel ends; then any thread
+//     may read or free it.
 #pragma once
 
 #include "tables.hpp"
@@ -70,7 +70,7 @@ class growing_chain {
     if (memory) page{memory, here_.slots}.link() = reinterpret_cast<u64>(here_.memory);
     return memory;
   }
-  /// Puts the page at the head. O1: the page before is full.
+  /// Puts the page at the head. join.O1: the page before is full.
   WARPHEAP_DEVICE void add_page(u8* memory) {
     here_.memory = memory;
     used_ = 0;
@@ -184,7 +184,7 @@ struct sum_chains {
       for (u32 slot = simt::lane_id() % lanes_a_chain; slot < used; slot += lanes_a_chain)
         sum += build_factor(here.key(slot), here.build(slot)) * probe_factor(here.key(slot), here.probe(slot));
       here = here.before();
-      used = slots;  // O1
+      used = slots;  // join.O1
     }
     // relaxed: read after the kernel.
     if (sum) atomic_ref<u64>{sums[mine % sum_slots]}.fetch_add(sum, order::relaxed);

@@ -29,7 +29,7 @@ struct copy_rows {
       copy_page(here, number, used, to);
       number += used;
       here = here.before();
-      used = slots;  // O1
+      used = slots;  // join.O1
     }
   }
 

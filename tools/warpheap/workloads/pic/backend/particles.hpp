@@ -13,6 +13,16 @@
 // A position is 32 bits a coordinate, as a part of the plane. Its highest bits are the cell, and
 // crossing the edge is overflow. Nothing that is computed from it depends on the lane that computes
 // it. So runs agree bit for bit, whatever the allocator and the schedule.
+//
+//   pic.P1  between steps, places [0, count) of a list hold particles, and the list has just the
+//       frames of these places.
+//   pic.P2  a position is absolute, and a list is only where a particle is looked for. A particle
+//       that found no memory stays in its old list, is counted, and moves in a later step. So
+//       running out changes no trajectory.
+//   pic.P3  while particles leave, a list's own frames are changed by its own warp alone; other
+//       warps change arrivals, arrived and the slots that they claimed.
+//   pic.P4  a lane waits for the link of a frame only if the frame's first slot was claimed before
+//       its own: it waits for a lane that runs.
 #pragma once
 
 #include "warpheap/heap/allocator.hpp"

@@ -127,7 +127,7 @@ struct make_calls {
         if (call.kind == call_kind::free) free_again<Checks>(heap, call, plan, checks);
         else ask_again<Checks>(heap, call, plan, checks);
       }
-      // plan R1: what this step made may be named by another lane in the next.
+      // replay.R1: what this step made may be named by another lane in the next.
       simt::sync_warp(full_mask);
     }
   }

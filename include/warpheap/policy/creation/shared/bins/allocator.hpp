@@ -11,7 +11,7 @@
 //
 // What free reads of a pointer's chunk and bin is a hint, which may be old if the pointer came by a
 // shuffle or a relaxed store, or if the block was freed before. The exchange that raises the count
-// checks it (N6). Before a pointer is counted as misuse, all of it is read again by
+// checks it (bins.N6). Before a pointer is counted as misuse, all of it is read again by
 // read-modify-writes.
 //
 // A lane that is alone needs no collectives, and a full warp need not ask which lanes it has. Both
@@ -90,7 +90,7 @@ class bin_allocator {
   WARPHEAP_COLD static bool return_chunks(far_table<Layout> table) {
     bool all = true;
     for (u32 arena = 0; arena < table.arenas(); ++arena) {
-      // acquire, release: W1.
+      // acquire, release: bins.W1.
       u64 room = table.room(arena).fetch_add(0, order::acq_rel);
       if (room_word::idle_classes(room) != 0 || room_word::in_limbo(room) != 0) {
         all = recycler_type::sweep(table, arena) && all;
@@ -122,7 +122,7 @@ class bin_allocator {
     u32 const random = mix32(static_cast<u32>(simt::clock()) + 32 * simt::sm_id() + simt::lane_id());
     bin_view const bin = table_.bin(share.page);
     u32 word = scale_below(random, words);
-    // N1: there are clear bits for us. Those that we do not see yet were cleared before.
+    // bins.N1: there are clear bits for us. Those that we do not see yet were cleared before.
     for (backoff nap;; nap.while_working()) {
       for (u32 i = 0; i < words; ++i) {
         u64 const bits = bin.claim(word, share.blocks, Layout::valid_mask(size_class, word), random);
@@ -155,7 +155,7 @@ class bin_allocator {
   }
 
   /// All lanes of the group call. Only lanes of one group take part in its collectives: of two
-  /// groups of a warp, one may search while the other holds units (V1).
+  /// groups of a warp, one may search while the other holds units (bins.V1).
   WARPHEAP_DEVICE void* serve(lane_group const& group, u32 size_class) const {
     void* mine = nullptr;
     u32 served = 0;
@@ -277,7 +277,7 @@ class bin_allocator {
   }
 
   /// Clears `bits` of one bitmap word and counts those that were set as free. Returns them; 0 if
-  /// the bin has another role by now (N6). Any lane alone.
+  /// the bin has another role by now (bins.N6). Any lane alone.
   WARPHEAP_DEVICE u64 give_back(block_address const& at, u64 bits) const {
     u64 const cleared = table_.bin(at.page).give_back(at.index / 64, bits);
     return cleared != 0 && recycler_type::try_free(table_, at.page, at.role, {at.index / 64, cleared}) ? cleared : 0;

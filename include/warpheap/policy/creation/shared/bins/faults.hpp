@@ -10,7 +10,7 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace bins {
 
 /// Steps whose omission only a rare schedule shows. Tests leave them out, one at a time.
 struct no_faults {
-  /// Y2: takes the units of a whole bin.
+  /// bins.Y2: takes the units of a whole bin.
   WARPHEAP_DEVICE static bool take_all(bulk_semaphore semaphore, u32 capacity) { return semaphore.try_wait(capacity); }
   /// Queues a node for the thread that makes the next barrier, which calls reclaim(node) when no
   /// reader can stand on it.
@@ -18,8 +18,8 @@ struct no_faults {
   WARPHEAP_DEVICE static void retire(srcu const& readers, srcu_node& node, Reclaim) {
     readers.retire(node);
   }
-  /// W1: tells searches of units that are there again. A search may have missed them while a group
-  /// had taken too many (bulk_semaphore B5).
+  /// bins.W1: tells searches of units that are there again. A search may have missed them while a
+  /// group had taken too many (bulk.B5).
   WARPHEAP_DEVICE static void tell_of_units(room_watch const& watch) { watch.room_appeared(); }
 };
 

@@ -3,18 +3,18 @@
 //
 // Role and count are one word, the life word (words.hpp).
 //
-//   N1  free is lowered before a bit is set, and raised after it is cleared: bits set <= capacity -
-//       free. So a thread that lowered it by k finds k clear bits, and others cannot take all of
-//       them.
-//   N2  free = capacity means that no block of the bin is live. Only such a bin becomes dead.
-//   N3  bits beyond the last block are never set.
-//   N4  linked, next and previous change under the mutex of the bin's list; a bin that is not
+//   bins.N1  free is lowered before a bit is set, and raised after it is cleared: bits set <=
+//       capacity - free. So a thread that lowered it by k finds k clear bits, and others cannot
+//       take all of them.
+//   bins.N2  free = capacity means that no block of the bin is live. Only such a bin becomes dead.
+//   bins.N3  bits beyond the last block are never set.
+//   bins.N4  linked, next and previous change under the mutex of the bin's list; a bin that is not
 //       linked keeps its next, for readers that stand on it.
-//   N5  at rest: linked <=> free > 0.
-//   N6  a thread that cleared bits of a bin and has not yet raised free by as many keeps the bin
-//       from dying (N2), so its role stays from the clear on. Role and count are one word: a free
-//       raises the count by an exchange that expects the role by which it found its block. If the
-//       exchange fails, the free learns whether the bin has become another one since.
+//   bins.N5  at rest: linked <=> free > 0.
+//   bins.N6  a thread that cleared bits of a bin and has not yet raised free by as many keeps the
+//       bin from dying (bins.N2), so its role stays from the clear on. Role and count are one word:
+//       a free raises the count by an exchange that expects the role by which it found its block.
+//       If the exchange fails, the free learns whether the bin has become another one since.
 //
 // A bitmap word is changed by read-modify-writes alone between a bin's set-up and its end, so the
 // release of a thread that cleared a bit reaches the thread that sets it next.
@@ -64,8 +64,8 @@ class bin_view {
   WARPHEAP_DEVICE atomic_ref<u64> bits(u32 word) const { return atomic_ref<u64>{header_->bits[word]}; }
   WARPHEAP_DEVICE srcu_node& node() const { return header_->node; }
 
-  /// Lowers the free blocks by up to `wanted`. Returns by how many (N1); `exhausted` says that none
-  /// are left.
+  /// Lowers the free blocks by up to `wanted`. Returns by how many (bins.N1); `exhausted` says that
+  /// none are left.
   WARPHEAP_DEVICE u32 try_take(u32 wanted, bool& exhausted) const {
     // relaxed: the count says how many bits are clear, and the claim of the bits orders the blocks'
     // contents.
@@ -80,16 +80,16 @@ class bin_view {
     }
   }
 
-  /// Makes an empty bin of `capacity` blocks dead. False if it is not empty any more (N2).
+  /// Makes an empty bin of `capacity` blocks dead. False if it is not empty any more (bins.N2).
   WARPHEAP_DEVICE bool try_kill(bin_role role, u32 capacity) const {
     u64 seen = bin_life::of(role, capacity);
     return life().compare_exchange(seen, bin_life::of(role, 0) | bin_life::dead, order::relaxed, order::relaxed);
   }
 
   /// Claims up to `wanted` blocks of one bitmap word. The caller has lowered the bin's free blocks
-  /// by as many before (N1).
+  /// by as many before (bins.N1).
   ///
-  /// valid    mask of the blocks that the word has (N3)
+  /// valid    mask of the blocks that the word has (bins.N3)
   /// turn     the bit of the word from which on to take
   /// returns  mask of the blocks now ours; 0 if the word has none
   WARPHEAP_DEVICE u64 claim(u32 word, u32 wanted, u64 valid, u32 turn) const {

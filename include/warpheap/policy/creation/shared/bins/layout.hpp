@@ -11,11 +11,11 @@
 //   bin              | header | block | block | ......... block |  + tail: | block | block |
 //   chunk 512 KiB    4 special bins, 124 bins;   64 KiB: 1 special bin, 15 bins
 //
-//   L1  block i of a bin lies at first + i * size of the bin's bytes, tail included; blocks above
-//       128 bytes use no tail.
-//   L2  no block starts at a multiple of 4 KiB: the header is there.
-//   L3  blocks of up to 256 bytes, and larger ones in bins of one page, lie at multiples of their
-//       size.
+//   bins.L1  block i of a bin lies at first + i * size of the bin's bytes, tail included; blocks
+//       above 128 bytes use no tail.
+//   bins.L2  no block starts at a multiple of 4 KiB: the header is there.
+//   bins.L3  blocks of up to 256 bytes, and larger ones in bins of one page, lie at multiples of
+//       their size.
 //
 // Source: Gelado and Garland 2019, section 4.2. Differs: a special bin serves 31 others, which fits
 // chunks of any size; blocks above 128 bytes lie at multiples of their size; wide bins, which the
@@ -58,7 +58,7 @@ struct chunk_shape {
   }
 
   /// The page that an offset in the chunk belongs to: its own, or that of the bin whose tail it
-  /// lies in (L1).
+  /// lies in (bins.L1).
   WARPHEAP_HOST_DEVICE constexpr place place_of(u32 offset) const {
     u32 const page = offset >> page_log2, inside = offset & (page_bytes - 1);
     if (page >= specials()) return {page, inside};
@@ -81,7 +81,7 @@ struct layout {
   static constexpr u32 largest_log2 = creation::largest_block_log2(Config);
   static constexpr u32 largest_bytes = 1u << largest_log2;
   static constexpr u32 classes = largest_log2 - least_log2 + 1;
-  /// Blocks lie at multiples of their size up to this one (L3), and at multiples of 128 above.
+  /// Blocks lie at multiples of their size up to this one (bins.L3), and at multiples of 128 above.
   static constexpr u32 self_aligned_up_to = Config.wide_bins ? 256 : largest_bytes;
   static constexpr u32 max_capacity = page_bytes / Config.least_bytes;
 
@@ -98,7 +98,7 @@ struct layout {
   WARPHEAP_HOST_DEVICE static constexpr u32 pages(u32 size_class) {
     return is_wide(size_class) ? 1u << (class_log2(size_class) - 8) : 1;
   }
-  /// Where its first block lies (L2).
+  /// Where its first block lies (bins.L2).
   WARPHEAP_HOST_DEVICE static constexpr u32 first_offset(u32 size_class) {
     return class_log2(size_class) <= 7 || is_wide(size_class) ? header_bytes : class_bytes(size_class);
   }
@@ -128,7 +128,7 @@ struct layout {
     return (blocks + capacity(size_class) - 1) / capacity(size_class);
   }
 
-  /// How far into its bin a block starts (L1).
+  /// How far into its bin a block starts (bins.L1).
   WARPHEAP_HOST_DEVICE static constexpr u32 block_offset(u32 size_class, u32 index) {
     return first_offset(size_class) + (index << class_log2(size_class));
   }

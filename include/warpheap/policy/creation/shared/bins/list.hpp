@@ -7,14 +7,14 @@
 // keeps its `next`, so a reader that stands on it goes on. It becomes something else only after a
 // barrier.
 //
-//   K1  units of the class's semaphore, in it or with callers, never exceed the free blocks of bins
-//       that are linked, or about to be linked by a call that runs. So a caller that holds a unit
-//       finds a block, at once or after a pause.
-//   K2  a thread that brings a bin's free blocks to or from 0 settles afterwards: it links the bin
-//       if there are some, and unlinks it if not. Of several such threads, the last to hold the
-//       mutex sees what all of them did (N5).
-//   K3  a thread that settles either holds blocks of the bin, which then cannot become dead, or is
-//       inside a read section that began before it gave its blocks back.
+//   bins.K1  units of the class's semaphore, in it or with callers, never exceed the free blocks of
+//       bins that are linked, or about to be linked by a call that runs. So a caller that holds a
+//       unit finds a block, at once or after a pause.
+//   bins.K2  a thread that brings a bin's free blocks to or from 0 settles afterwards: it links the
+//       bin if there are some, and unlinks it if not. Of several such threads, the last to hold the
+//       mutex sees what all of them did (bins.N5).
+//   bins.K3  a thread that settles either holds blocks of the bin, which then cannot become dead,
+//       or is inside a read section that began before it gave its blocks back.
 //
 // Source: Gelado and Garland 2019, section 4.2.1.
 #pragma once
@@ -43,7 +43,7 @@ class bin_list {
     for (backoff nap;; nap.while_working()) {
       bool exhausted = false;
       bin_share const share = take_once(wanted, exhausted);
-      // K3: we hold blocks of it
+      // bins.K3: we hold blocks of it
       if (exhausted) settle(table_.as_far(), arena_, size_class_, share.page);
       if (share.blocks != 0) return share;
     }
@@ -55,13 +55,13 @@ class bin_list {
     scoped_lock const guard{mutex()};
     bin_view const bin = table_.bin(page);
     bin_role const role{arena_, size_class_};
-    // relaxed: as in try_take(). N6: the exchange expects our role, so it fails if the bin has
+    // relaxed: as in try_take(). bins.N6: the exchange expects our role, so it fails if the bin has
     // another.
     u64 seen = bin_life::of(role, bin_life::free_blocks(bin.life().load(order::relaxed)));
     while (!bin.life().compare_exchange(seen, seen + blocks * bin_life::one_block, order::relaxed, order::relaxed))
       if (bin_life::role_of(seen).word != role.word) return false;
     // The bin has free blocks now, so it belongs in the list. The thread that takes the last keeps
-    // K2.
+    // bins.K2.
     link(bin, page);
     return true;
   }
@@ -98,7 +98,7 @@ class bin_list {
     return share;
   }
 
-  /// Links or unlinks a bin, as K2 says.
+  /// Links or unlinks a bin, as bins.K2 says.
   WARPHEAP_COLD static void settle(far_table<Layout> table, u32 arena, u32 size_class, u32 page) {
     bin_list<Layout, far_place> const self{table, arena, size_class};
     self.settle(page);

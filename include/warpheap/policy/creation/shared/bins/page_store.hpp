@@ -7,12 +7,13 @@
 // without a free page is not listed. A chunk without a bin goes back to the supply, except for one
 // that an arena may keep.
 //
-//   P1  under the mutex: linked <=> free_pages > 0; free_pages is the number of clear bits in
+//   bins.P1  under the mutex: linked <=> free_pages > 0; free_pages is the number of clear bits in
 //       `taken`.
-//   P2  a chunk's table entry is its arena + 1 from before its first bin until after its last.
-//   P3  the room word counts a page as free from after its bit is cleared until it is taken. A
-//       thread that makes pages appear tells the watch after it has raised the room word (W1).
-//   P4  a thread that has the mutex waits for nothing but the supply, which does not use the mutex.
+//   bins.P2  a chunk's table entry is its arena + 1 from before its first bin until after its last.
+//   bins.P3  the room word counts a page as free from after its bit is cleared until it is taken. A
+//       thread that makes pages appear tells the watch after it has raised the room word (bins.W1).
+//   bins.P4  a thread that has the mutex waits for nothing but the supply, which does not use the
+//       mutex.
 //
 // The supply is any type made of a far_table that has these members: `void open()`, called once;
 // `void* create_chunk()`, a chunk aligned to its size from the pool's start, nullptr only if at one
@@ -87,8 +88,8 @@ class page_store {
 
   /// Says that `bins` bins are made of pages that take() returned, and their units signalled.
   WARPHEAP_DEVICE void made(u32 bins) const {
-    // A2. release: a search that finds nothing in limbo finds the units; pairs with the visit's
-    // acquire.
+    // bins.A2. release: a search that finds nothing in limbo finds the units; pairs with the
+    // visit's acquire.
     table_.room(arena_).fetch_sub(bins * room_word::one_in_limbo, order::acq_rel);
   }
 
@@ -109,7 +110,7 @@ class page_store {
       change -= table_.chunk().usable_pages() * room_word::one_page;
       supply().destroy_chunk(table_.chunk_address(chunk));
     }
-    // A2, P3. acquire, release: W1.
+    // bins.A2, bins.P3. acquire, release: bins.W1.
     table_.room(arena_).fetch_add(change - room_word::one_in_limbo, order::acq_rel);
     table_.pages_watch().room_appeared();
   }
@@ -125,7 +126,7 @@ class page_store {
     mutex.unlock(alone);
     if (chunk == none) return false;
     supply().destroy_chunk(table_.chunk_address(chunk));
-    // acquire, release: W1.
+    // acquire, release: bins.W1.
     table_.room(arena_).fetch_sub(table_.chunk().usable_pages() * room_word::one_page, order::acq_rel);
     table_.pages_watch().room_appeared();
     return true;
@@ -200,7 +201,7 @@ class page_store {
       u32 const left = free_pages(chunk).load(order::relaxed) - popcount(chosen);
       free_pages(chunk).store(left, order::relaxed);
       if (left == 0) unlink(chunk);
-      // A2. relaxed: this makes no room.
+      // bins.A2. relaxed: this makes no room.
       table_.room(arena_).fetch_add(popcount(begin) * room_word::one_in_limbo - popcount(chosen) * room_word::one_page,
                                     order::relaxed);
       return {table_.first_page(chunk) + 64 * word, begin};
@@ -232,10 +233,10 @@ class page_store {
   /// Takes a chunk from the supply and makes it one of the arena, but for its entry in the table;
   /// `none` if there is none.
   WARPHEAP_DEVICE u32 make_chunk() const {
-    // A2: no search misses a chunk on its way to us. If the supply seems to have none, we ask
+    // bins.A2: no search misses a chunk on its way to us. If the supply seems to have none, we ask
     // without marking limbo: threads that all ask in vain would keep one another from an answer.
     u64 const marks = supply().chunks_available() != 0 ? room_word::one_in_limbo : 0;
-    // acquire, release, also below: W1.
+    // acquire, release, also below: bins.W1.
     if (marks != 0) table_.room(arena_).fetch_add(marks, order::acq_rel);
     void* const memory = supply().create_chunk();
     if (!memory) {
@@ -250,7 +251,7 @@ class page_store {
     }
     free_pages(chunk).store(shape.usable_pages(), order::relaxed);
     link(chunk);
-    // P3. acquire, release: W1.
+    // bins.P3. acquire, release: bins.W1.
     table_.room(arena_).fetch_add(shape.usable_pages() * room_word::one_page - marks, order::acq_rel);
     table_.pages_watch().room_appeared();
     return chunk;
@@ -267,14 +268,14 @@ class page_store {
       table_.bin(table_.first_page(chunk) + page).life().store(0, order::relaxed);
     // The leader's release covers what the other lanes have cleared.
     simt::sync_warp(group.mask);
-    // P2. release: the roles, for a thread that frees a pointer to no block.
+    // bins.P2. release: the roles, for a thread that frees a pointer to no block.
     if (group.leads) table_.arena_of_chunk(chunk).store(arena_ + 1, order::release);
   }
 
   /// Removes a chunk without bins from the arena.
   WARPHEAP_DEVICE void withdraw(u32 chunk) const {
     unlink(chunk);
-    table_.arena_of_chunk(chunk).store(0, order::relaxed);  // P2
+    table_.arena_of_chunk(chunk).store(0, order::relaxed);  // bins.P2
   }
 
   WARPHEAP_DEVICE void link(u32 chunk) const {

@@ -9,12 +9,14 @@
 // thread that makes that barrier gives the pages back. Most callers delegate it to a thread that is
 // about to wait anyway.
 //
-//   Y1  units are signalled after the free blocks are raised and their bin is linked (K1).
-//   Y2  a bin dies only while the thread that kills it holds `capacity` units taken back for it.
-//   Y3  a thread that leaves a bin empty, or may have, sets the class's idle bit and then looks at
-//       the watch of the pages (A1, W1).
-//   Y4  a free that may bring a bin to or from 0 free blocks, or to empty, is made inside a read
-//       section (K3): the bin is still one of the class when the free looks at it again.
+//   bins.Y1  units are signalled after the free blocks are raised and their bin is linked
+//       (bins.K1).
+//   bins.Y2  a bin dies only while the thread that kills it holds `capacity` units taken back for
+//       it.
+//   bins.Y3  a thread that leaves a bin empty, or may have, sets the class's idle bit and then
+//       looks at the watch of the pages (bins.A1, bins.W1).
+//   bins.Y4  a free that may bring a bin to or from 0 free blocks, or to empty, is made inside a
+//       read section (bins.K3): the bin is still one of the class when the free looks at it again.
 //
 // Source: Gelado and Garland 2019, sections 4.2 and 4.2.1.
 #pragma once
@@ -40,8 +42,8 @@ class recycler {
   using list_type = bin_list<Layout, far_place>;
 
   /// Gives back blocks of a bin of role `role`. If the bin does not, or no longer, have that role,
-  /// the cleared bits are not the caller's: they are set again, and the answer is false (N6). Any
-  /// lane alone.
+  /// the cleared bits are not the caller's: they are set again, and the answer is false (bins.N6).
+  /// Any lane alone.
   WARPHEAP_DEVICE static bool try_free(table<Layout> const& table, u32 page, bin_role role, cleared_blocks blocks) {
     u32 const size_class = role.size_class();
     bin_view const bin = table.bin(page);
@@ -66,7 +68,7 @@ class recycler {
     return false;
   }
 
-  /// Signals units (Y1), and tells threads that search for the class.
+  /// Signals units (bins.Y1), and tells threads that search for the class.
   template <class Place>
   WARPHEAP_DEVICE static void signal(basic_table<Layout, Place> const& table, u32 arena, u32 size_class, u32 units,
                                      u32 promised = 0) {
@@ -76,7 +78,7 @@ class recycler {
 
   /// Says that a bin of the class may be empty.
   WARPHEAP_DEVICE static void note_idle(table_type table, u32 arena, u32 size_class) {
-    // Y3. acquire, release: W1.
+    // bins.Y3. acquire, release: bins.W1.
     table.room(arena).fetch_or(room_word::idle(size_class), order::acq_rel);
     table.pages_watch().room_appeared();
   }
@@ -85,7 +87,7 @@ class recycler {
   /// in their chunks. False if a bin could not be reclaimed because a call in progress counts on
   /// its units, or is about to give them back. Any lane alone, holding nothing.
   WARPHEAP_COLD static bool sweep(table_type table, u32 arena) {
-    // acquire, release, also below: W1.
+    // acquire, release, also below: bins.W1.
     u64 const seen = table.room(arena).fetch_add(0, order::acq_rel);
     bool all = true;
     for (u64 idle = room_word::idle_classes(seen); idle != 0; idle &= idle - 1)
@@ -109,7 +111,7 @@ class recycler {
     page_store<Layout, Supply>{table, role.arena()}.give_back(bin.number().load(order::relaxed));
   }
 
-  /// Y4. As try_free().
+  /// bins.Y4. As try_free().
   WARPHEAP_COLD static bool free_at_the_ends(table_type table, u32 page, bin_role role, cleared_blocks blocks) {
     u32 const arena = role.arena(), size_class = role.size_class(), capacity = Layout::capacity(size_class);
     auto const srcu = table.srcu(arena);
@@ -128,7 +130,7 @@ class recycler {
     srcu.read_unlock(section);
     if (reclaimed) {
       srcu.conditional_barrier(reclaim{table});
-      table.pages_watch().room_appeared();  // W1: after the bin was counted as in limbo
+      table.pages_watch().room_appeared();  // bins.W1: after the bin was counted as in limbo
     } else if (empty) {
       note_idle(table, arena, size_class);
     }
@@ -139,7 +141,7 @@ class recycler {
   WARPHEAP_COLD static bool count_and_keep(table_type table, u32 page, bin_role role, u32 blocks) {
     u32 const arena = role.arena(), size_class = role.size_class();
     auto const srcu = table.srcu(arena);
-    u32 const section = srcu.read_lock();  // Y4
+    u32 const section = srcu.read_lock();  // bins.Y4
     bool const ours = list_type{table, arena, size_class}.put(page, blocks);
     if (ours) signal(table, arena, size_class, blocks);
     srcu.read_unlock(section);
@@ -150,7 +152,7 @@ class recycler {
   /// Sets bits again that a caller cleared because it took the bin for another. Blocks that others
   /// have claimed meanwhile stay theirs, and as many are counted as free. Any lane alone.
   WARPHEAP_DEVICE static void take_back(table_type table, u32 page, cleared_blocks blocks) {
-    // N6: a live bin keeps its role for as long as we have cleared bits of it.
+    // bins.N6: a live bin keeps its role for as long as we have cleared bits of it.
     bin_role const role = table.newest_role(page);
     if (!role.is_live()) return;  // no bin, and what was cleared there was no block
     // acquire, release: as in claim() and give_back(), whose places in the chain we have taken.
@@ -170,8 +172,8 @@ class recycler {
   WARPHEAP_DEVICE static bool try_retire(table_type table, u32 page, u32 arena, u32 size_class) {
     u32 const capacity = Layout::capacity(size_class);
     bin_view const bin = table.bin(page);
-    // A2: before the units are taken, so that a search that finds none of them finds this. acquire,
-    // release: W1.
+    // bins.A2: before the units are taken, so that a search that finds none of them finds this.
+    // acquire, release: bins.W1.
     table.room(arena).fetch_add(room_word::one_in_limbo, order::acq_rel);
     bool const ours = Faults::take_all(table.semaphore(arena, size_class), capacity);
     if (!ours || !bin.try_kill({arena, size_class}, capacity)) {
@@ -186,8 +188,8 @@ class recycler {
 
   /// Queues every empty bin of a class; the caller makes the barrier.
   WARPHEAP_DEVICE static bool sweep_class(table_type table, u32 arena, u32 size_class) {
-    // A1: cleared before we look at the bins. acquire: bins that were emptied before the bit was
-    // set are seen empty; pairs with note_idle().
+    // bins.A1: cleared before we look at the bins. acquire: bins that were emptied before the bit
+    // was set are seen empty; pairs with note_idle().
     table.room(arena).fetch_and(~room_word::idle(size_class), order::acq_rel);
     list_type const list{table, arena, size_class};
     auto const srcu = table.srcu(arena);

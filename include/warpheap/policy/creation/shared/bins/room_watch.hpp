@@ -11,11 +11,11 @@
 // the word is unchanged at the end of a visit that found nothing, no room was made anywhere by a
 // call that has returned: at that instant every block was owned or promised.
 //
-//   W1  after a visit found no room at a place, a call that makes room there raises the word, if it
-//       is watched, before the call returns. The call's read-modify-write follows the visitor's in
-//       the order of the place, both acquire and release, so the call sees the watch.
-//   W2  the word never comes back to an earlier value: each watch of an unwatched word has an epoch
-//       of its own.
+//   bins.W1  after a visit found no room at a place, a call that makes room there raises the word,
+//       if it is watched, before the call returns. The call's read-modify-write follows the
+//       visitor's in the order of the place, both acquire and release, so the call sees the watch.
+//   bins.W2  the word never comes back to an earlier value: each watch of an unwatched word has an
+//       epoch of its own.
 //
 // Cost: a load for a thread that makes room. While no thread is out of memory the word does not
 // change.
@@ -59,9 +59,10 @@ class room_watch {
     return word_.fetch_add(0, order::acq_rel) == seen;
   }
 
-  /// To be called after room was made by an acquire-release read-modify-write of its place (W1).
+  /// To be called after room was made by an acquire-release read-modify-write of its place
+  /// (bins.W1).
   WARPHEAP_DEVICE void room_appeared() const {
-    // relaxed: no older than the watch of a thread that visited the place before us (W1).
+    // relaxed: no older than the watch of a thread that visited the place before us (bins.W1).
     u64 seen = word_.load(order::relaxed);
     if (!room_watch_word::is_watched(seen)) return;
     // release: a thread that watches next sees our room; pairs with the acquire in watch(). If the

@@ -101,7 +101,7 @@ class snapshot {
   }
 
   /// Calls visit(bin, size class, page of the pool) for every bin of the chunk. One whose class or
-  /// end is out of bounds is no bin: its pages violate P1.
+  /// end is out of bounds is no bin: its pages violate bins.P1.
   template <class Visitor>
   void for_each_bin(u32 chunk, Visitor visit) const {
     auto const& head = header_of_chunk(chunk);

@@ -9,19 +9,19 @@
 //
 // A search that finds nothing proves it in these steps:
 //
-//   1. watch the pages and the class (W1);
+//   1. watch the pages and the class (bins.W1);
 //   2. ask the supply for a chunk: nullptr;
 //   3. visit every arena by read-modify-writes: its semaphore has no units, nothing is idle or in
 //      limbo, no pages are free;
 //   4. ask the supply again, for what came back during the visit;
 //   5. both watches are unchanged: leave an exhaustion note, by which others answer at once.
 //
-//   V1  no thread holds units without blocks while it waits for lanes of its warp that may be
+//   bins.V1  no thread holds units without blocks while it waits for lanes of its warp that may be
 //       searching: a search waits for threads whose units keep an empty bin from being reclaimed.
-//   V2  a search that found something idle which could not be reclaimed answers nothing, and looks
-//       again.
-//   V3  an exhaustion note holds as long as both watches are what they were: a thread that makes
-//       room raises one of them.
+//   bins.V2  a search that found something idle which could not be reclaimed answers nothing, and
+//       looks again.
+//   bins.V3  an exhaustion note holds as long as both watches are what they were: a thread that
+//       makes room raises one of them.
 //
 // Why `nullptr` is exact: docs/design/ualloc.md.
 #pragma once
@@ -80,7 +80,7 @@ class unit_source {
     }
   }
 
-  /// Whether the exhaustion note of the class holds (V3).
+  /// Whether the exhaustion note of the class holds (bins.V3).
   template <class Place>
   WARPHEAP_DEVICE static bool is_known_exhausted(basic_table<Layout, Place> const& table, u32 size_class) {
     // acquire: pairs with the release in search(); what the thread that left the note knew of the
@@ -136,9 +136,9 @@ class unit_source {
     if (makes) page = page_store<Layout, Supply>{table, arena}.take(group_of(makers), size_class, use);
     if (page != 0) set_up(table, page, arena, size_class);
     u32 const made = popcount(simt::ballot(group.mask, page != 0));
-    // Linked before the leader signals (Y1): the barrier orders it.
+    // Linked before the leader signals (bins.Y1): the barrier orders it.
     simt::sync_warp(group.mask);
-    // A bin of which no block is taken is idle from the start (A4).
+    // A bin of which no block is taken is idle from the start (bins.A4).
     if (group.leads && made != 0) recycler_type::note_idle(table, arena, size_class);
     return made;
   }
@@ -172,7 +172,7 @@ class unit_source {
     return {arena, asked};
   }
 
-  /// Looks everywhere. Any lane alone, holding nothing (V1).
+  /// Looks everywhere. Any lane alone, holding nothing (bins.V1).
   WARPHEAP_COLD static unit_grant search(table_type table, u32 size_class, u32 home, u32 wanted) {
     WARPHEAP_NO_UNROLL
     for (backoff nap;; nap.while_working()) {
@@ -210,15 +210,15 @@ class unit_source {
     return {};
   }
 
-  /// Takes what an arena has, by read-modify-writes (W1). `certain` becomes false if the arena may
-  /// have something that we cannot get yet.
+  /// Takes what an arena has, by read-modify-writes (bins.W1). `certain` becomes false if the arena
+  /// may have something that we cannot get yet.
   WARPHEAP_DEVICE static unit_grant visit(table_type table, u32 size_class, u32 arena, u32 wanted, bool& certain) {
     auto semaphore = table.semaphore(arena, size_class);
     for (u64 there = semaphore.available_newest(); there != 0; there = semaphore.available_newest()) {
       unit_grant const found = take_units(table, arena, size_class, wanted, there);
       if (found.units != 0) return found;
     }
-    // acquire, release: W1.
+    // acquire, release: bins.W1.
     u64 room = table.room(arena).fetch_add(0, order::acq_rel);
     if (room_word::idle_classes(room) != 0 || room_word::in_limbo(room) != 0) {
       bool const all = recycler_type::sweep(table, arena);

@@ -13,14 +13,14 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace bins {
 //   63          52 51            28 27             0
 //  | idle classes |    in limbo    |   free pages   |
 //
-//   A1  idle: since the class's bit was last cleared, a bin of the class may have become empty and
-//       stayed so.
-//   A2  in limbo: the number of bins and chunks on their way. A bin is counted from before its
+//   bins.A1  idle: since the class's bit was last cleared, a bin of the class may have become empty
+//       and stayed so.
+//   bins.A2  in limbo: the number of bins and chunks on their way. A bin is counted from before its
 //       units are taken until it is back in its chunk, or from when its pages are taken until its
 //       units are signalled; a chunk, on its way from the supply. A search waits for them.
-//   A3  free pages of the arena's chunks: a page is counted from after it is freed until it is
+//   bins.A3  free pages of the arena's chunks: a page is counted from after it is freed until it is
 //       taken.
-//   A4  at rest nothing is in limbo, and the class of every empty bin has its bit set.
+//   bins.A4  at rest nothing is in limbo, and the class of every empty bin has its bit set.
 
 /// The fields of an arena's room word: pure functions.
 namespace room_word {
@@ -54,8 +54,8 @@ struct bin_role {
   WARPHEAP_HOST_DEVICE constexpr bin_role ended() const { return bin_role{word & ~(1u << 31)}; }
 };
 
-// A bin's life word says whose the bin is, and counts the blocks that may still be claimed (N1,
-// N2):
+// A bin's life word says whose the bin is, and counts the blocks that may still be claimed
+// (bins.N1, bins.N2):
 //
 //   63     49   48   47      32 31          0
 //  |         | dead |   free   |    role     |     dead = 1: being reclaimed, free is 0 for good
