@@ -56,15 +56,15 @@ class call_history {
     made.address = address;
     made.usable = usable;
     if (address == 0) return;
-    if (address % alignment_ != 0) fault("H1: misaligned", made);
-    if (address < pool_ || address + usable > pool_ + pool_bytes_) fault("H1: not in the pool", made);
-    if (usable < made.bytes) fault("H1: too few bytes", made);
+    if (address % alignment_ != 0) fault("calls.H1: misaligned", made);
+    if (address < pool_ || address + usable > pool_ + pool_bytes_) fault("calls.H1: not in the pool", made);
+    if (usable < made.bytes) fault("calls.H1: too few bytes", made);
     auto const after = live_.lower_bound(address);
     bool const overlaps_next = after != live_.end() && after->first < address + usable;
     bool const overlaps_last =
         after != live_.begin() && std::prev(after)->first + calls_[std::prev(after)->second].usable > address;
-    if (overlaps_next) fault("H2: overlaps", made, &calls_[after->second]);
-    if (overlaps_last) fault("H2: overlaps", made, &calls_[std::prev(after)->second]);
+    if (overlaps_next) fault("calls.H2: overlaps", made, &calls_[after->second]);
+    if (overlaps_last) fault("calls.H2: overlaps", made, &calls_[std::prev(after)->second]);
     live_[address] = number;
   }
 
@@ -99,7 +99,7 @@ class call_history {
       if (judged.address != 0 || judged.bytes == 0 || judged.end == 0) continue;
       auto const place = divided.bytes != 0 ? free_place(divided, judged) : place_of_one_size(divided.places, judged);
       if (place.empty()) continue;
-      text += described("H3: refused", judged) + place + "\n";
+      text += described("calls.H3: refused", judged) + place + "\n";
       for (auto const& each : calls_)
         if (&each != &judged && each.begin < judged.end && each.last_event() > judged.begin)
           text += described("  beside it", each) + "\n";

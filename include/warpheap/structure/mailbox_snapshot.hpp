@@ -45,16 +45,16 @@ class mailbox_snapshot {
       auto const bits = piece(first);
       for (u32 row = first; row < end_of_piece(first); ++row)
         if (has_posts(bits, row - first) && !summary_has(row))
-          violated.push_back("mailbox M2: row " + std::to_string(row) + " has posts and no bit above it");
+          violated.push_back("mailbox.M2: row " + std::to_string(row) + " has posts and no bit above it");
     }
     for (u32 word = 0; word < summary_.size(); ++word) {
       u32 const region = word >> box_.span_log2();
       if (summary_[word] != 0 && !((state_.root[region / 64] >> (region % 64)) & 1))
-        violated.push_back("mailbox M2: region " + std::to_string(region) + " has posts and no bit above it");
+        violated.push_back("mailbox.M2: region " + std::to_string(region) + " has posts and no bit above it");
     }
     u64 const claimed = std::min<u64>(state_.pass & low_mask(32), box_.regions());
     if (claimed != state_.finished)
-      violated.push_back("mailbox_drain D1: " + std::to_string(state_.finished) + " regions are finished of " +
+      violated.push_back("drain.D1: " + std::to_string(state_.finished) + " regions are finished of " +
                          std::to_string(claimed) + " that were claimed");
     return violated;
   }

@@ -217,14 +217,14 @@ TYPED_TEST(QueueOf, SaysWhatIsWrongInAQueue) {
   // The page or chunk that has no bit is not queued.
   expect_told(index.queued, ~read(index.queued) & (read(index.queued) + 1), "H1: ");
   expect_told(index.queue.words() + table_type::queue_type::available_word, 1,
-              table_type::is_virtual ? "V2: " : "Q1, Q3: ");
+              table_type::is_virtual ? "V2: " : "ring_queue.Q1, ring_queue.Q3: ");
   if constexpr (!table_type::is_virtual) {
     u32* const slots = index.queue.words() + ring_queue::index_words;
     u32 filled = 0, empty = 0;
     while (read(slots + filled) == 0) ++filled;
     while (read(slots + empty) != 0) ++empty;
-    expect_told(slots + filled, 1u << 30, "Q5, H1: ");
-    expect_told(slots + empty, 1, "Q5, H1: ");
+    expect_told(slots + filled, 1u << 30, "ring_queue.Q5, queue.H1: ");
+    expect_told(slots + empty, 1, "ring_queue.Q5, queue.H1: ");
   }
 }
 

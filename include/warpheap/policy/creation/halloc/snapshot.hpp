@@ -102,9 +102,10 @@ class snapshot {
     invariant_report report;
     for (u32 slab = 0; slab < geometry_.slabs(); ++slab) check_slab(slab, report);
     for (u32 which = 0; which < slab_geometry::sets; ++which)
-      if (!slab_set::is_upper_bound(set(which), geometry_.slabs())) say(report, "S3: set ", which, "is not summed up");
+      if (!slab_set::is_upper_bound(set(which), geometry_.slabs()))
+        say(report, "slab_set.S3: set ", which, "is not summed up");
     for (u32 entry = 0; entry < geometry_.rows() * sizes; ++entry)
-      if (row(entry)[Table::lock_word] >= row_lock) say(report, "P3: row ", entry, "is locked");
+      if (row(entry)[Table::lock_word] >= row_lock) say(report, "halloc.P3: row ", entry, "is locked");
     for (auto const& line : large_.check_invariants()) report.push_back("pages: " + line);
     return report;
   }
@@ -152,16 +153,16 @@ class snapshot {
       bits += popcount(taken(here));
       broken = broken || !holds_together(here, now.kind());
       if (now.live() && (taken(here) & ~existing(geometry_.capacity(now.kind()), i)) != 0)
-        wrong("C4: chunks beyond the last");
+        wrong("halloc.C4: chunks beyond the last");
     }
-    if (broken) wrong("C2, C3, C5: joined bits that are no block's, or of another kind");
-    if (now.phase() == slab_phase::locked) wrong("A3: locked");
-    if (now.used() != bits) wrong("A1: its count is not what is taken");
+    if (broken) wrong("halloc.C2, halloc.C3, halloc.C5: joined bits that are no block's, or of another kind");
+    if (now.phase() == slab_phase::locked) wrong("halloc.A3: locked");
+    if (now.used() != bits) wrong("halloc.A1: its count is not what is taken");
     if (set_has(Table::free_slabs, slab) != (now.phase() == slab_phase::free))
-      wrong("A8: free, or in the set, but not both");
+      wrong("halloc.A8: free, or in the set, but not both");
     u64 const live_only = slab_state::version_unit - 1 - slab_state::used_mask - slab_state::of(slab_phase::locked);
     if (now.live()) check_live(slab, now, report);
-    else if ((now.word & live_only) != 0) wrong("A5: not live, but with what only live slabs have");
+    else if ((now.word & live_only) != 0) wrong("halloc.A5: not live, but with what only live slabs have");
     bool const is_tbuddys = now.phase() == slab_phase::none;
     if (is_tbuddys != (role(slab) == 0) && (is_tbuddys || Table::config.split_percent == 0))
       wrong("role: not that of its phase");
@@ -173,21 +174,21 @@ class snapshot {
     for (u32 length = 0; length < 4; ++length)
       for (u32 i = 0; now.is_full_by(note(slab), length) && i < geometry_.words(now.kind()); ++i)
         if (starts_in(~taken(word(slab, i)) & existing(geometry_.capacity(now.kind()), i), length) != 0) {
-          wrong("A4: it is noted to have no room");
+          wrong("halloc.A4: it is noted to have no room");
           break;
         }
     if (now.head()) {
       bool known = false;
       for (u32 entry = 0; entry < geometry_.rows() * sizes; ++entry)
         known = known || head_of(*row(entry)) == slab + 1 || is_next(row(entry), slab);
-      if (!known) wrong("P2: a head of no row");
+      if (!known) wrong("halloc.P2: a head of no row");
       return;
     }
-    if (now.used() == 0) wrong("A3: empty, but not free");
+    if (now.used() == 0) wrong("halloc.A3: empty, but not free");
     bool listed = set_has(Table::sparse(now.kind()), slab) || set_has(Table::busy(now.kind()), slab);
     for (u32 length = 0; length < 4; ++length)
       listed = listed || set_has(Table::normal(size_of(now.kind(), length)), slab);
-    if (!listed) wrong("A7: in no set");
+    if (!listed) wrong("halloc.A7: in no set");
   }
 
   static bool is_next(u64 const* row, u32 slab) {

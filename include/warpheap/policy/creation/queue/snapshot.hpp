@@ -70,7 +70,7 @@ class snapshot {
     }
     for (u32 chunk = 0; chunk < table_.chunks(); ++chunk)
       if (word_of(chunk, 0).has_slots() != has_slots[chunk])
-        report.push_back("W4: the slots of chunk " + std::to_string(chunk));
+        report.push_back("queue.W4: the slots of chunk " + std::to_string(chunk));
     return report;
   }
 
@@ -78,16 +78,17 @@ class snapshot {
   void check_chunk(invariant_report& report, u32 chunk, bool is_queued) const {
     auto const wrong = [&](char const* what) { report.push_back(what + (" in chunk " + std::to_string(chunk))); };
     chunk_word const first = word_of(chunk, 0);
-    if (first.live() + is_queued + first.has_slots() != 1) wrong("C1: a class and no class, or neither,");
-    if (first.live() && first.size_class() >= table_type::classes) return wrong("W2: no such class");
+    if (first.live() + is_queued + first.has_slots() != 1) wrong("queue.C1: a class and no class, or neither,");
+    if (first.live() && first.size_class() >= table_type::classes) return wrong("queue.W2: no such class");
     u32 const live_words = first.live() ? table_type::words(first.size_class()) : 0;
     u32 const missing = table_type::empty_word(first.size_class()).taken();
     for (u32 i = 0; i < table_type::chunk_words; ++i) {
       chunk_word const seen = word_of(chunk, i);
-      if (seen.live() != (i < live_words)) wrong("W2: a word that is live and should not, or should");
-      if (!seen.live() && !seen.has_slots() && seen.taken() != 0) wrong("W2: a page taken in a word without a class");
-      if (seen.live() && !seen.same_role(first)) wrong("W2: words of two classes");
-      if (seen.live() && (seen.taken() & missing) != missing) wrong("W3: a page that does not exist is free");
+      if (seen.live() != (i < live_words)) wrong("queue.W2: a word that is live and should not, or should");
+      if (!seen.live() && !seen.has_slots() && seen.taken() != 0)
+        wrong("queue.W2: a page taken in a word without a class");
+      if (seen.live() && !seen.same_role(first)) wrong("queue.W2: words of two classes");
+      if (seen.live() && (seen.taken() & missing) != missing) wrong("queue.W3: a page that does not exist is free");
     }
   }
 
@@ -100,8 +101,10 @@ class snapshot {
     u32 const pops = words[ring_queue::pops_word], size = words[ring_queue::pushes_word] - pops;
     std::vector<u32> seen((u64{queue.items()} + 31) / 32);
     if (words[ring_queue::available_word] != size || size > queue.items())
-      report.push_back("Q1, Q3: counts of " + name);
-    auto const wrong = [&](u32 i) { report.push_back("Q5, H1: slot " + std::to_string(i) + " of " + name); };
+      report.push_back("ring_queue.Q1, ring_queue.Q3: counts of " + name);
+    auto const wrong = [&](u32 i) {
+      report.push_back("ring_queue.Q5, queue.H1: slot " + std::to_string(i) + " of " + name);
+    };
     for (u32 i = 0; i < size && i < count; ++i) {
       u32 const item = ring[(pops + i) & (count - 1)] - 1, bit = 1u << item % 32;
       if (item >= queue.items() || (seen[item / 32] & bit)) wrong(i);
@@ -113,7 +116,7 @@ class snapshot {
     }
     for (u32 word = 0; queued && word < seen.size(); ++word)
       if (u32 const differ = seen[word] ^ copy_of(queued)[word]; differ != 0)
-        report.push_back("H1: the bit of item " + std::to_string(32 * word + lowest_bit(differ)) + " of " + name);
+        report.push_back("queue.H1: the bit of item " + std::to_string(32 * word + lowest_bit(differ)) + " of " + name);
     return seen;
   }
 
@@ -125,12 +128,12 @@ class snapshot {
     u32 const* const words = copy_of(index.queue.words());
     u32 const pushes = words[queue::pushes_word], pops = words[queue::pops_word];
     u32 const installed = words[queue::installed_word], end = installed * queue::entries;
-    if (words[queue::available_word] != pushes - pops) report.push_back("V2: available items of " + name);
-    if (words[queue::room_word] != end - pushes) report.push_back("V1: the room of " + name);
+    if (words[queue::available_word] != pushes - pops) report.push_back("queue.V2: available items of " + name);
+    if (words[queue::room_word] != end - pushes) report.push_back("queue.V1: the room of " + name);
     u32 queued = 0;
     for (u32 word = 0; word < (u64{index.queue.items()} + 31) / 32; ++word)
       queued += popcount(copy_of(index.queued)[word]);
-    if (queued > pushes - pops) report.push_back("H1: more bits than items of " + name);
+    if (queued > pushes - pops) report.push_back("queue.H1: more bits than items of " + name);
     u32 const segments = queue::segments_for(index.queue.items()), first = pops / queue::entries;
     for (u32 i = 0; i < segments; ++i) {
       u32 const segment = first + i;
@@ -140,10 +143,10 @@ class snapshot {
       bool const is_there =
           segment * queue::entries + (i == 0 ? pops % queue::entries : 0) != end && segment < installed;
       if (is_there != (entry[queue::chunk_word] != 0))
-        report.push_back("V3: segment " + std::to_string(segment) + " of " + name);
+        report.push_back("queue.V3: segment " + std::to_string(segment) + " of " + name);
       if (!is_there || entry[queue::chunk_word] == 0) continue;
       if (entry[0] != segment + 1 || entry[queue::left_word] != left || word_of(chunk, 0).taken() != size_class)
-        report.push_back("V2: the entry of segment " + std::to_string(segment) + " of " + name);
+        report.push_back("queue.V2: the entry of segment " + std::to_string(segment) + " of " + name);
       has_slots[chunk] = true;
     }
   }

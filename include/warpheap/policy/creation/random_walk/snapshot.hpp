@@ -49,13 +49,13 @@ class snapshot {
     invariant_report report;
     for (u32 i = 0; i < table_.words(); ++i) {
       if (table_type::word_pages <= 32 && word(i).locked())
-        report.push_back("K2: word " + std::to_string(i) + " is locked, and nobody is there");
+        report.push_back("walk.K2: word " + std::to_string(i) + " is locked, and nobody is there");
       if (word(i).word & ~(walk_word::lock_bit | table_type::valid))
-        report.push_back("K3: word " + std::to_string(i) + " has bits that no page has");
+        report.push_back("walk.K3: word " + std::to_string(i) + " has bits that no page has");
     }
     u32 const rest = table_.pages() % table_type::word_pages;
     if (rest != 0 && (word(table_.words() - 1).free(table_type::valid) & ~low_mask(rest)) != 0)
-      report.push_back("K3: a page that does not exist is free");
+      report.push_back("walk.K3: a page that does not exist is free");
     return report;
   }
 

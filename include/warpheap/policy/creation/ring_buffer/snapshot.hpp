@@ -42,16 +42,17 @@ class snapshot {
     invariant_report report;
     u32 const pushes = ring(ring_queue::pushes_word), pops = ring(ring_queue::pops_word), queued = pushes - pops;
     if (available() != queued)
-      report.push_back("Q1: " + std::to_string(available()) + " frames available, and in the ring " +
+      report.push_back("ring_queue.Q1: " + std::to_string(available()) + " frames available, and in the ring " +
                        std::to_string(queued));
-    if (queued > table_.frames()) report.push_back("Q3: more frames in the ring than there are");
+    if (queued > table_.frames()) report.push_back("ring_queue.Q3: more frames in the ring than there are");
     std::vector<bool> seen(table_.frames());
     u32 const count = table_.ring().slot_count();
     for (u32 i = 0; i < count; ++i)
       if (char const* const violated = fault_of_slot(pops + i, i < queued, seen))
         report.push_back(violated + (" in the slot of ticket " + std::to_string(pops + i)));
     for (u32 frame = 0; frame < table_.frames(); ++frame)
-      if (!seen[frame] && !is_owned(frame)) report.push_back("F2: frame " + std::to_string(frame) + " is lost");
+      if (!seen[frame] && !is_owned(frame))
+        report.push_back("ring_buffer.F2: frame " + std::to_string(frame) + " is lost");
     return report;
   }
 
@@ -59,13 +60,13 @@ class snapshot {
   /// What is wrong with a slot; notes the frame in it as seen.
   char const* fault_of_slot(u32 ticket, bool is_queued, std::vector<bool>& seen) const {
     u32 const held = ring(ring_queue::index_words + (ticket & (table_.ring().slot_count() - 1)));
-    if ((held != 0) != is_queued) return held ? "Q5: a frame" : "Q5: no frame";
+    if ((held != 0) != is_queued) return held ? "ring_queue.Q5: a frame" : "ring_queue.Q5: no frame";
     if (held == 0) return nullptr;
-    if (held > table_.frames()) return "Q5: no number of a frame";
+    if (held > table_.frames()) return "ring_queue.Q5: no number of a frame";
     bool const is_there_twice = seen[held - 1];
     seen[held - 1] = true;
-    if (is_there_twice) return "Q5: a frame that is in another slot too";
-    return is_owned(held - 1) ? "F2: an owned frame" : nullptr;
+    if (is_there_twice) return "ring_queue.Q5: a frame that is in another slot too";
+    return is_owned(held - 1) ? "ring_buffer.F2: an owned frame" : nullptr;
   }
 
   u32 ring(u64 word) const { return words_[table<FrameBytes>::count_bytes / 4 + word]; }

@@ -57,7 +57,7 @@ class snapshot {
       auto const say = [&](char const* what, u64 unit) {
         report.push_back(what + (" at unit " + std::to_string(unit)));
       };
-      if (word(i).locked()) say("K2: a locked word", u64{32} * i);
+      if (word(i).locked()) say("walk.K2: a locked word", u64{32} * i);
       // most words of a large heap
       if (marks(i).word == 0 && word(i).free() == (inside ? 0 : full_mask)) continue;
       for (u32 bit = 0; bit < 32; ++bit) {
@@ -65,22 +65,22 @@ class snapshot {
         bool const starts = marks(i).has_start(bit), ends = marks(i).has_end(bit);
         bool const taken = !(word(i).free() >> bit & 1);
         if (unit >= table_.units()) {
-          if (!taken || starts || ends) say("K3: a unit that does not exist", unit);
+          if (!taken || starts || ends) say("walk.K3: a unit that does not exist", unit);
           continue;
         }
-        if (starts && inside) say("U1: a block starts in another", unit);
+        if (starts && inside) say("rw.U1: a block starts in another", unit);
         if (starts) start = unit;
         inside = inside || starts;
-        if (taken != inside) say(taken ? "U1: a lost unit" : "U1: a block's unit is free", unit);
-        if (ends && !inside) say("U1: an end without a start", unit);
+        if (taken != inside) say(taken ? "rw.U1: a lost unit" : "rw.U1: a block's unit is free", unit);
+        if (ends && !inside) say("rw.U1: an end without a start", unit);
         if (ends) check_extents(unit_run{start, unit - start + 1}, report);
         inside = inside && !ends;
       }
     }
-    if (inside) report.push_back("U1: a block without an end");
+    if (inside) report.push_back("rw.U1: a block without an end");
     for (u32 i = 0; i < table_.words(); ++i)
       if (extents_seen_.size() <= i || !extents_seen_[i])
-        if (unit_word::extent(word(i)) != 0) report.push_back("U3: an extent at word " + std::to_string(i));
+        if (unit_word::extent(word(i)) != 0) report.push_back("rw.U3: an extent at word " + std::to_string(i));
     for (u64 group = 0; group < table_.groups(); ++group) check_group(group, report);
     return report;
   }
@@ -103,7 +103,7 @@ class snapshot {
       }
     }
     if (!watched || longest > noted.longest() || at_start > noted.at_start() || length > noted.at_end())
-      report.push_back("G1: what is noted of group " + std::to_string(group));
+      report.push_back("rw.G1: what is noted of group " + std::to_string(group));
   }
 
   void check_extents(unit_run run, invariant_report& report) const {
@@ -111,7 +111,7 @@ class snapshot {
     extents_seen_.resize(table_.words());
     extents_seen_[run.first_word() + 1] = true;
     if (unit_word::extent(word(run.first_word() + 1)) != run.words())
-      report.push_back("U3: the extent of the block at unit " + std::to_string(run.first));
+      report.push_back("rw.U3: the extent of the block at unit " + std::to_string(run.first));
   }
 
   walk_word word(u32 index) const { return walk_word{words_[table_type::words_offset / 8 + index]}; }

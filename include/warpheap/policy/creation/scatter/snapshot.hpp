@@ -99,14 +99,14 @@ class snapshot {
       stray += popcount(stored_field(page, segment) & ~valid);
     }
     if (flat) stray += popcount(now.low() & ~low_mask32(capacity));
-    expect(stray == 0, report, "S2: a bit is set where there is no chunk, in page", page);
-    expect(flat || set == taken(now), report, "S2: promised chunks are not the bits set, in page", page);
+    expect(stray == 0, report, "scatter.S2: a bit is set where there is no chunk, in page", page);
+    expect(flat || set == taken(now), report, "scatter.S2: promised chunks are not the bits set, in page", page);
     bool const full = now.has_chunks() ? taken(now) == capacity : !now.is_free();
     expect(now.is_full() == full, report, "F does not say whether all is taken, in page", page);
-    expect(!now.is_free() || now.low() == 0, report, "S3: a free page holds something, page", page);
+    expect(!now.is_free() || now.low() == 0, report, "scatter.S3: a free page holds something, page", page);
     expect(!now.has_chunks() || taken(now) != 0 || !Config.reset_freed_pages, report,
-           "S3: the last chunk was given back, and its size stayed, in page", page);
-    expect(!now.has_chunks() || now.units() <= layout::page_units, report, "S3: chunks larger than page", page);
+           "scatter.S3: the last chunk was given back, and its size stayed, in page", page);
+    expect(!now.has_chunks() || now.units() <= layout::page_units, report, "scatter.S3: chunks larger than page", page);
   }
 
   void check_runs(invariant_report& report) const {
@@ -114,10 +114,10 @@ class snapshot {
     for (u32 page = 0; page < table_.pages(); ++page) {
       page_word const now = word(page);
       bool const inner = !now.is_free() && !now.has_chunks() && !now.is_run();
-      expect(inner == (inside != 0), report, "R2: in no run, or missing in one, page", page);
+      expect(inner == (inside != 0), report, "scatter.R2: in no run, or missing in one, page", page);
       inside = now.is_run() ? now.low() - u64{1} : inside != 0 ? inside - 1 : 0;
     }
-    expect(inside == 0, report, "R1: the last run reaches beyond the pool, pages", inside);
+    expect(inside == 0, report, "scatter.R1: the last run reaches beyond the pool, pages", inside);
   }
 
   void check_counts(invariant_report& report) const {
@@ -130,11 +130,11 @@ class snapshot {
           full += word(region * Config.region_pages + page).is_full();
         full_regions += full == table_.pages_of(region);
         fill_count const counted{at(table_.regions_offset())[region]};
-        expect(counted.counts_all(full), report, "F1: full pages are not those counted, in region", region);
+        expect(counted.counts_all(full), report, "scatter.F1: full pages are not those counted, in region", region);
       }
       fill_count const counted{at(table_.access_blocks_offset())[u64{table_type::spread} * access_block]};
-      expect(counted.counts_all(full_regions), report, "F1: full regions are not those counted, in access block",
-             access_block);
+      expect(counted.counts_all(full_regions), report,
+             "scatter.F1: full regions are not those counted, in access block", access_block);
     }
   }
 

@@ -131,24 +131,25 @@ class snapshot {
       set += popcount(bitmap_word(slab, word) & valid);
       stray += popcount(bitmap_word(slab, word) & ~valid);
     }
-    expect(now.kind() != slab_kind::locked, "D3: locked at rest");
-    expect(now.used() == set, "D1, D2: promised blocks are not the bits set");
-    expect(stray == 0, "D7: a bit is set where there is no block");
+    expect(now.kind() != slab_kind::locked, "slab.D3: locked at rest");
+    expect(now.used() == set, "slab.D1, slab.D2: promised blocks are not the bits set");
+    expect(stray == 0, "slab.D7: a bit is set where there is no block");
     expect(is_in(slab_table::free_slabs, slab) == (now.kind() == slab_kind::free),
-           "D4: the index of free slabs is wrong");
-    expect(is_in(slab_table::takeable, slab) || !now.is_takeable(), "I2: no bit in the index of takeable slabs");
-    expect(is_in(slab_table::takeable, slab) || !now.is_in_takeable(), "I5: T, and not in the index of takeable slabs");
+           "slab.D4: the index of free slabs is wrong");
+    expect(is_in(slab_table::takeable, slab) || !now.is_takeable(), "slab.I2: no bit in the index of takeable slabs");
+    expect(is_in(slab_table::takeable, slab) || !now.is_in_takeable(),
+           "slab.I5: T, and not in the index of takeable slabs");
     for (u32 size_class = 0; size_class < geometry_.classes(); ++size_class) {
       bool const serves = now.serves(size_class);
       expect(is_in(slab_table::listed(size_class), slab) == (serves && !now.is_unlisted()),
-             "D4: the index of its class is wrong");
+             "slab.D4: the index of its class is wrong");
       expect(is_in(slab_table::open(size_class), slab) || !serves || now.is_full(),
-             "I1: no bit in the index of open slabs");
+             "slab.I1: no bit in the index of open slabs");
     }
-    expect(!now.is_clearing(), "I3: C at rest");
+    expect(!now.is_clearing(), "slab.I3: C at rest");
     if (!live) return;
-    expect(!now.is_unlisted() || now.used() > slab_limits{capacity}.relist, "D4: off the index without need");
-    expect(!now.is_full() || now.used() == capacity, "D5: said to be full, and is not");
+    expect(!now.is_unlisted() || now.used() > slab_limits{capacity}.relist, "slab.D4: off the index without need");
+    expect(!now.is_full() || now.used() == capacity, "slab.D5: said to be full, and is not");
     expect(role(slab).word == slab_role::of_class(now.size_class()).word, "the role does not name the class");
   }
 
@@ -159,7 +160,7 @@ class snapshot {
       u32 const length = inside == 0 ? run_length(slab) : 0;
       if (length != 0) inside = length;
       if (is_run != (inside != 0))
-        report.push_back("R1: slab " + std::to_string(slab) + " is in no run, or missing in one");
+        report.push_back("slab.R1: slab " + std::to_string(slab) + " is in no run, or missing in one");
       if (inside != 0) --inside;
     }
   }
@@ -169,7 +170,7 @@ class snapshot {
     u32 const width = slab_index::width(geometry_.slabs());
     for (u32 i = 0; i < width; ++i)
       if (((words[width + i / 64] >> (i % 64)) & 1) != (words[i] != 0))
-        report.push_back("X2: index " + std::to_string(which) + ", summary bit " + std::to_string(i));
+        report.push_back("slab.X2: index " + std::to_string(which) + ", summary bit " + std::to_string(i));
   }
 
   void check_covers(u32 which, invariant_report& report) const {
@@ -177,9 +178,9 @@ class snapshot {
     u32 const width = slab_index::width(geometry_.slabs()), each = slab_index::words_a_summary;
     for (u32 i = 0; i < width; ++i)
       if (words[i] != 0 && ((words[width + i / each] >> (i % each)) & 1) == 0)
-        report.push_back("X3: index " + std::to_string(which) + ", word " + std::to_string(i));
+        report.push_back("slab.X3: index " + std::to_string(which) + ", word " + std::to_string(i));
     for (u32 i = 0; i < slab_index::summaries(geometry_.slabs()); ++i)
-      if ((words[width + i] >> each) != 0) report.push_back("X3: index " + std::to_string(which) + ", C at rest");
+      if ((words[width + i] >> each) != 0) report.push_back("slab.X3: index " + std::to_string(which) + ", C at rest");
   }
 
   void check_supplies(invariant_report& report) const {

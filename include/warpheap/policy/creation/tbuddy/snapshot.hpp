@@ -57,7 +57,8 @@ class snapshot {
     // nodes with records of their own, except those beyond the last page
     u32 const inner = 1u << tree().height();
     for (u32 node = 0; node < inner && node < buddy_tree::records_for(table_.pages()); ++node) {
-      if (record(node) & buddy_record::locked) report.push_back("T4: record " + std::to_string(node) + " is locked");
+      if (record(node) & buddy_record::locked)
+        report.push_back("buddy.T4: record " + std::to_string(node) + " is locked");
       if (node != 0) check_node(node, report);
       for (u32 const child : {2 * node, 2 * node + 1})
         if (orders_at(child) == 1u << order_at_node(child)) {
@@ -71,7 +72,7 @@ class snapshot {
         note_block(page, order, "live", blocks, report);
     for (u32 page = 0; page < table_.pages(); ++page)
       if (blocks[page] != 1)
-        report.push_back("P1: page " + std::to_string(page) + " is part of " + std::to_string(blocks[page]) +
+        report.push_back("tbuddy.P1: page " + std::to_string(page) + " is part of " + std::to_string(blocks[page]) +
                          " blocks");
     for (u32 order = 0; order < table_type::orders; ++order) check_semaphore(order, available[order], report);
     return report;
@@ -109,14 +110,14 @@ class snapshot {
     u32 const order = tree().order_of(node), mine = orders_at(node), below = buddy_record::below(record(node));
     u32 const half = 1u << (order - 1);
     auto const say = [&](char const* what) { report.push_back(what + (" at node " + std::to_string(node))); };
-    if (orders_at(2 * node) == half && orders_at(2 * node + 1) == half) say("T1: two buddies are available");
-    if (mine == 1u << order && below != 0) say("T2: something is available below what is");
-    if (mine != 1u << order && mine != below) say("T3: what is said to be available below is not");
+    if (orders_at(2 * node) == half && orders_at(2 * node + 1) == half) say("buddy.T1: two buddies are available");
+    if (mine == 1u << order && below != 0) say("buddy.T2: something is available below what is");
+    if (mine != 1u << order && mine != below) say("buddy.T3: what is said to be available below is not");
   }
 
   void note_block(u32 page, u32 order, char const* what, std::vector<u8>& blocks, invariant_report& report) const {
     if (!can_be_block(page, order)) {
-      report.push_back("P1: " + std::string{what} + " block of order " + std::to_string(order) + " at page " +
+      report.push_back("tbuddy.P1: " + std::string{what} + " block of order " + std::to_string(order) + " at page " +
                        std::to_string(page));
       return;
     }
@@ -126,10 +127,10 @@ class snapshot {
   void check_semaphore(u32 order, u64 available, invariant_report& report) const {
     u64 const seen = word(table_type::semaphore_offset(order));
     if (!bulk_semaphore_state::check_at_rest(seen))
-      report.push_back("B3: order " + std::to_string(order) + " has an outlook of " +
+      report.push_back("bulk.B3: order " + std::to_string(order) + " has an outlook of " +
                        std::to_string(bulk_semaphore_state::outlook(seen)));
     if (bulk_semaphore_state::available(seen) != available)
-      report.push_back("W3: order " + std::to_string(order) + " has " +
+      report.push_back("tbuddy.W3: order " + std::to_string(order) + " has " +
                        std::to_string(bulk_semaphore_state::available(seen)) + " units and " +
                        std::to_string(available) + " available nodes");
   }

@@ -62,8 +62,8 @@ class snapshot {
       chunks += bins_.owner_at(offset) != 0 && offset % table_.chunk().bytes() == 0 && bytes == table_.chunk().bytes();
     });
     if (chunks != bins_.chunks().size())
-      report.push_back("H1: " + std::to_string(bins_.chunks().size()) + " chunks, of which " + std::to_string(chunks) +
-                       " are blocks");
+      report.push_back("throughput.H1: " + std::to_string(bins_.chunks().size()) + " chunks, of which " +
+                       std::to_string(chunks) + " are blocks");
     return report;
   }
 

@@ -38,10 +38,12 @@ class snapshot {
   invariant_report check_invariants() const {
     auto report = bins_.check_invariants();
     if (chunk_set_[0] != table_.chunks() - bins_.chunks().size())
-      report.push_back("T2: " + std::to_string(chunk_set_[0]) + " chunks available, and as many taken as are arenas'");
+      report.push_back("ualloc.T2: " + std::to_string(chunk_set_[0]) +
+                       " chunks available, and as many taken as are arenas'");
     for (u32 chunk = 0; chunk < table_.chunks(); ++chunk)
       if ((chunk_set_[1 + chunk / 64] >> chunk % 64 & 1) != (bins_.owner(chunk) != 0))
-        report.push_back("T2: chunk " + std::to_string(chunk) + " is no arena's and taken, or the other way round");
+        report.push_back("ualloc.T2: chunk " + std::to_string(chunk) +
+                         " is no arena's and taken, or the other way round");
     return report;
   }
 

@@ -139,12 +139,12 @@ class snapshot {
     u32 free = 0;
     for (u32 word = 0; word < 2; ++word) {
       expect(head.taken[word] == expected[word], report,
-             "P1: pages taken that are no bin's, or a bin's that are not, in chunk", chunk);
+             "bins.P1: pages taken that are no bin's, or a bin's that are not, in chunk", chunk);
       free += popcount(~head.taken[word]);
     }
-    expect(head.free_pages == free, report, "P1: free pages are miscounted in chunk", chunk);
-    expect((head.linked != 0) == (free != 0), report, "P1: linked without free pages, or not linked with some, chunk",
-           chunk);
+    expect(head.free_pages == free, report, "bins.P1: free pages are miscounted in chunk", chunk);
+    expect((head.linked != 0) == (free != 0), report,
+           "bins.P1: linked without free pages, or not linked with some, chunk", chunk);
   }
 
   u64 page_bits_of(u32 word) const {
@@ -158,19 +158,19 @@ class snapshot {
 
   void check_bin(bin_header const& bin, u32 size_class, u32 chunk, invariant_report& report) const {
     u32 const free = bin_life::free_blocks(bin.life);
-    expect((bin.life & bin_life::dead) == 0, report, "N2: a dead bin is still there, page", bin.number);
+    expect((bin.life & bin_life::dead) == 0, report, "bins.N2: a dead bin is still there, page", bin.number);
     expect(free + live_blocks(bin, size_class) == Layout::capacity(size_class), report,
-           "N1: free blocks and set bits are not all blocks of the bin at page", bin.number);
+           "bins.N1: free blocks and set bits are not all blocks of the bin at page", bin.number);
     for (u32 word = 0; word < Layout::words(size_class); ++word)
-      expect((bin.bits[word] & ~Layout::valid_mask(size_class, word)) == 0, report, "N3: bits of no block, page",
+      expect((bin.bits[word] & ~Layout::valid_mask(size_class, word)) == 0, report, "bins.N3: bits of no block, page",
              bin.number);
-    expect((bin.linked != 0) == (free != 0), report, "N5: linked without free blocks, or not linked with some, page",
-           bin.number);
+    expect((bin.linked != 0) == (free != 0), report,
+           "bins.N5: linked without free blocks, or not linked with some, page", bin.number);
     expect(bin_life::role_of(bin.life).arena() + 1 == owner(chunk), report,
-           "P2: a bin of another arena than its chunk, page", bin.number);
+           "bins.P2: a bin of another arena than its chunk, page", bin.number);
     if (owner(chunk) > table_.arenas()) return;
     bool const notes = room_word::idle_classes(room(owner(chunk) - 1)) >> size_class & 1;
-    expect(free != Layout::capacity(size_class) || notes, report, "A4: an empty bin that nobody noted, page",
+    expect(free != Layout::capacity(size_class) || notes, report, "bins.A4: an empty bin that nobody noted, page",
            bin.number);
   }
 
@@ -178,27 +178,28 @@ class snapshot {
 
   void check_arena(u32 arena, invariant_report& report) const {
     u64 const offset = table_type::arena_offset(arena);
-    expect(room_word::in_limbo(room(arena)) == 0, report, "A4: bins in limbo in arena", arena);
-    expect(word32(offset + 32) == 0, report, "P4: a locked chunk mutex in arena", arena);
+    expect(room_word::in_limbo(room(arena)) == 0, report, "bins.A4: bins in limbo in arena", arena);
+    expect(word32(offset + 32) == 0, report, "bins.P4: a locked chunk mutex in arena", arena);
     auto const& srcu = *reinterpret_cast<srcu_state const*>(at(offset + table_type::line));
-    expect(srcu_word::check_at_rest(srcu), report, "U6: SRCU is not at rest in arena", arena);
+    expect(srcu_word::check_at_rest(srcu), report, "srcu.U6: SRCU is not at rest in arena", arena);
     u64 free_pages = 0, listed = 0, to_list = 0;
     for (u32 const chunk : chunks_) {
       if (owner(chunk) != arena + 1) continue;
       free_pages += header_of_chunk(chunk).free_pages;
       to_list += header_of_chunk(chunk).free_pages != 0;
     }
-    expect(room_word::free_pages(room(arena)) == free_pages, report, "A3: free pages are miscounted in arena", arena);
+    expect(room_word::free_pages(room(arena)) == free_pages, report, "bins.A3: free pages are miscounted in arena",
+           arena);
     u32 previous = 0;
     for (u32 chunk = word32(offset + 64); chunk != 0 && listed <= to_list; ++listed) {
       bool const ours = chunk <= table_.chunks() && owner(chunk - 1) == arena + 1;
-      expect(ours && header_of_chunk(chunk - 1).previous == previous, report, "P1: a broken list of chunks in arena",
-             arena);
+      expect(ours && header_of_chunk(chunk - 1).previous == previous, report,
+             "bins.P1: a broken list of chunks in arena", arena);
       if (!ours) break;
       previous = chunk;
       chunk = header_of_chunk(chunk - 1).next;
     }
-    expect(listed == to_list, report, "P1: chunks missing in the list, or too many, in arena", arena);
+    expect(listed == to_list, report, "bins.P1: chunks missing in the list, or too many, in arena", arena);
     for (u32 size_class = 0; size_class < Layout::classes; ++size_class) check_class(arena, size_class, report);
   }
 
@@ -223,21 +224,21 @@ class snapshot {
     }
     u64 const word = word64(offset);
     expect(free == 0 || !is_known_exhausted(size_class), report,
-           "V3: free blocks, and an exhaustion note that there are none, class", size_class);
-    expect(bulk_semaphore_state::available(word) == free, report, "K1: units are not the free blocks of class",
+           "bins.V3: free blocks, and an exhaustion note that there are none, class", size_class);
+    expect(bulk_semaphore_state::available(word) == free, report, "bins.K1: units are not the free blocks of class",
            size_class);
-    expect(bulk_semaphore_state::check_at_rest(word), report, "B3: promises are open at rest, class", size_class);
-    expect(word32(offset + 64) == 0, report, "K2: a locked list of class", size_class);
+    expect(bulk_semaphore_state::check_at_rest(word), report, "bulk.B3: promises are open at rest, class", size_class);
+    expect(word32(offset + 64) == 0, report, "bins.K2: a locked list of class", size_class);
     u32 previous = 0;
     for (u32 page = word32(offset + 32); page != 0 && listed <= to_list; ++listed) {
       bin_header const* const bin = header(page);
       bool const ours = bin && bin->linked && bin_life::role_of(bin->life).word == bin_role{arena, size_class}.word;
-      expect(ours && bin->previous == previous, report, "N4: a broken list of class", size_class);
+      expect(ours && bin->previous == previous, report, "bins.N4: a broken list of class", size_class);
       if (!ours) break;
       previous = page;
       page = bin->next;
     }
-    expect(listed == to_list, report, "N5: bins missing in the list, or too many, of class", size_class);
+    expect(listed == to_list, report, "bins.N5: bins missing in the list, or too many, of class", size_class);
   }
 
   table_type table_;
