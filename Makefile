@@ -59,7 +59,7 @@ sanitizers: setup ## Tests and planted faults of the host backend under ThreadSa
 	@scripts/test host-tsan host-asan
 
 .PHONY: more-checks
-more-checks: setup ## The checks that `make test` leaves out: each header alone, old and odd compilers, packages, the site
+more-checks: setup ## The checks that `make test` leaves out: each header alone, other compilers, Python, packages, the site
 	-@scripts/setup doxygen
 	@scripts/build host checks
 	@ctest --preset host --label-regex '^more-checks$$' --parallel $(JOBS) --output-junit $(CURDIR)/build/results/more-checks.xml
