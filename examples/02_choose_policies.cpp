@@ -2,6 +2,7 @@
 // An allocator is five policies, and another allocator is another type behind the same interface:
 // one kernel runs on the default heap, on the toolkit's, and on one whose five policies are all
 // chosen here.
+#include <warpheap/allocator/toolkit.hpp>
 #include <warpheap/platform/device_buffer.hpp>
 #include <warpheap/warpheap.hpp>
 

@@ -3,6 +3,7 @@
 // of one size. It takes another page when the last is full, and gives them all back. Pages are
 // found by random walks: no thread waits for another, and the number of pages need not be known
 // beforehand.
+#include <warpheap/allocator/random_walk.hpp>
 #include <warpheap/warpheap.hpp>
 
 #include <cstdio>

@@ -3,6 +3,7 @@
 // policies of ScatterAlloc, compose them, make the result the process's allocator, and ask host and
 // kernel how many slots there are. With override.hpp in place of global_heap.hpp it is the
 // kernel's own malloc and free that are served.
+#include <warpheap/allocator/scatter.hpp>
 #include <warpheap/heap/override_allocator.hpp>
 #include <warpheap/warpheap.hpp>
 

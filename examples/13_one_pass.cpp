@@ -2,6 +2,7 @@
 // What Gelado and Garland (2019) built their allocator for: a kernel whose output has a length that
 // is not known beforehand takes memory as it goes, by malloc and free alone, in place of one kernel
 // that counts and a second one that writes. Their allocator is behind warpheap::malloc here.
+#include <warpheap/allocator/throughput.hpp>
 #include <warpheap/heap/override_allocator.hpp>
 #include <warpheap/warpheap.hpp>
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the headers as one file: `amalgamate.py FILE` (default build/warpheap.hpp).
 
-The file has warpheap.hpp and the headers of EXTRAS, for NVRTC, g++ and nvcc. Headers from outside stay includes. A header is
+The file has all.hpp and the headers of EXTRAS, for NVRTC, g++ and nvcc. Headers from outside stay includes. A header is
 repeated only where its earlier copy may have been skipped by the preprocessor, so each copy has a guard.
 """
 
@@ -69,7 +69,7 @@ def single_header(make=Amalgamation):
         "// of include/warpheap, which have the comments. SPDX-License-Identifier: Apache-2.0",
         "#pragma once",
     ]
-    includes = [f'#include "{name}"' for name in ["warpheap.hpp", *EXTRAS]]
+    includes = [f'#include "{name}"' for name in ["all.hpp", *EXTRAS]]
     host_includes = [f'#include "{name}"' for name in HOST_EXTRAS]
     made.add("\n".join([*includes, "#if !defined(__CUDACC_RTC__)", *host_includes, "#endif"]), INCLUDE)
     return "\n".join(made.lines) + "\n"

@@ -20,7 +20,8 @@ NVRTC = "nvidia-cuda-nvrtc==13.*"
 EXAMPLES = compilers.ROOT / "examples"
 RUN, COMPILED = EXAMPLES / "02_choose_policies.cpp", [EXAMPLES / "08_checked_kernels.cpp", EXAMPLES / "09_growing_heap.cpp"]
 TREE = compilers.ROOT / "include"
-HEADERS = ["warpheap.hpp", *amalgamate.EXTRAS]
+ALLOCATORS = sorted(f"allocator/{path.name}" for path in (TREE / "warpheap" / "allocator").iterdir())
+HEADERS = ["all.hpp", "warpheap.hpp", *ALLOCATORS, *amalgamate.EXTRAS]
 KERNELS = "".join(f"#include <warpheap/{name}>\n" for name in HEADERS) + """
 template <class Heap>
 __device__ void use(Heap heap, void** results) {

@@ -65,7 +65,7 @@ def faults_of_headers(rows, policies):
 
 def source_of(rows, column):
     """A program that compiles if every field has the value of that column."""
-    lines = ["#include <warpheap/warpheap.hpp>", "using namespace warpheap;", "using creation::walk_kind;"]
+    lines = ["#include <warpheap/all.hpp>", "using namespace warpheap;", "using creation::walk_kind;"]
     for row in rows:
         macro, space, struct, field = row[:4]
         value = f"walk_kind::{row[column]}" if field == "kind" else row[column]

@@ -13,7 +13,7 @@ import tempfile
 
 import compilers
 
-PUBLIC = ["warpheap.hpp", "heap/override.hpp", "heap/halloc_interface.hpp", "heap/c_interface.hpp", "platform/device_buffer.hpp"]
+PUBLIC = ["warpheap.hpp", "all.hpp", "heap/override.hpp", "heap/halloc_interface.hpp", "heap/c_interface.hpp", "platform/device_buffer.hpp"]
 # Flags by what g++ and nvcc name them, and the remedy that follows.
 TOO_LITTLE = [
     (["-std=c++17"], ["-std=c++17"], "#error Warpheap needs C++20: compile with -std=c++20"),

@@ -58,8 +58,8 @@ def run_doxygen(xml):
 
 
 def unread_headers(names):
-    """Headers that warpheap.hpp includes, or programs include by name, and of which Doxygen has read nothing."""
-    text = (amalgamate.INCLUDE / "warpheap.hpp").read_text()
+    """Headers that warpheap.hpp or all.hpp includes, or programs include by name, and of which Doxygen has read nothing."""
+    text = "".join((amalgamate.INCLUDE / name).read_text() for name in ("warpheap.hpp", "all.hpp"))
     wanted = {*re.findall(r'#include "(.+)"', text), *amalgamate.EXTRAS, *amalgamate.HOST_EXTRAS} - NO_NAMES
     return sorted(wanted - {name.header for name in names})
 

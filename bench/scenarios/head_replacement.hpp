@@ -27,7 +27,7 @@
 #include <array>
 
 #include "bench/one_call.hpp"
-#include "warpheap/heap/default_heap.hpp"
+#include "warpheap/all.hpp"
 
 namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Warpheap: dynamic memory for GPU threads. This header is the whole public API:
+// Warpheap: dynamic memory for GPU threads. This header has the default heap and its policies:
 //
 //   warpheap::heap heap{4_GiB};                       host: owns the pool
 //   kernel<<<grid, block>>>(heap.ref());              heap_ref: 16 bytes, by value
 //   void* p = ref.malloc(bytes);  ref.free(p);        device: any thread, any time
 //
-// Other allocators: basic_heap<allocator<creation, distribution, oom, reserve_pool, alignment>>.
+// Other allocators: <warpheap/allocator/halloc.hpp> and its kin, or <warpheap/all.hpp>. One of your
+// own: basic_heap<allocator<creation, distribution, oom, reserve_pool, alignment>>.
 #pragma once
 
 #include "heap/allocator.hpp"
@@ -13,17 +14,7 @@
 #include "heap/heap.hpp"
 #include "platform/simt.hpp"
 #include "policy/alignment/shrink.hpp"
-#include "policy/creation/halloc.hpp"
-#include "policy/creation/queue.hpp"
-#include "policy/creation/random_walk.hpp"
-#include "policy/creation/ring_buffer.hpp"
-#include "policy/creation/rw_malloc.hpp"
-#include "policy/creation/scatter.hpp"
 #include "policy/creation/slab_bitmap.hpp"
-#include "policy/creation/tbuddy.hpp"
-#include "policy/creation/throughput.hpp"
-#include "policy/creation/toolkit.hpp"
-#include "policy/creation/ualloc.hpp"
 #include "policy/distribution/none.hpp"
 #include "policy/distribution/warp_coalesce.hpp"
 #include "policy/oom/overflow_to.hpp"
@@ -33,7 +24,6 @@
 #include "policy/reserve_pool/external.hpp"
 #include "policy/reserve_pool/host_memory.hpp"
 #include "policy/reserve_pool/memory_resource.hpp"
-#include "policy/reserve_pool/toolkit_limit.hpp"
 #include "version.hpp"
 
 #if !defined(__CUDACC_RTC__)

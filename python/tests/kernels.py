@@ -9,7 +9,7 @@ from warpheap.allocators import type_of
 THREADS = 1 << 14
 
 SOURCE = """
-#include <warpheap/warpheap.hpp>
+#include <warpheap/all.hpp>
 #include <warpheap/heap/c_functions.hpp>
 using heap_type = {};
 extern "C" __global__ void take(unsigned long long handle, void** got) {{

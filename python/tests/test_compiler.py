@@ -41,7 +41,7 @@ def test_refused_calls_post_requests_where_the_pool_grows():
 
 
 def test_the_functions_are_linked_by_the_names_of_the_c_interface():
-    both = "#include <warpheap/heap/c_interface.hpp>\nWARPHEAP_C_FUNCTIONS(second, warpheap::scatter_allocator)\n"
+    both = "#include <warpheap/allocator/scatter.hpp>\n#include <warpheap/heap/c_interface.hpp>\nWARPHEAP_C_FUNCTIONS(second, warpheap::scatter_allocator)\n"
     ptx = warpheap.compile(both, "sm_80", "ptx")
     assert b"warpheap_malloc" in ptx and b"second_malloc" in ptx
 

@@ -9,7 +9,7 @@ import warpheap.cupy
 from warpheap.allocators import type_of
 
 SOURCE = """
-#include <warpheap/warpheap.hpp>
+#include <warpheap/all.hpp>
 #include <warpheap/heap/c_functions.hpp>
 extern "C" __global__ void take(unsigned long long heap, void** got) {
   got[blockIdx.x * blockDim.x + threadIdx.x] = warpheap::ref_of<ALLOCATOR>(heap).malloc(64);

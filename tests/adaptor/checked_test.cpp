@@ -13,7 +13,7 @@
 #include "support/message_of.hpp"
 #include "support/refusals.hpp"
 #include "support/schedules.hpp"
-#include "warpheap/warpheap.hpp"
+#include "warpheap/all.hpp"
 
 namespace checked_test {
 

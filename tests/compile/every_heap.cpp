@@ -3,10 +3,10 @@
 // warnings by scripts/check_headers.py, and not run.
 #include <warpheap/adaptor/checked.hpp>
 #include <warpheap/adaptor/trace.hpp>
+#include <warpheap/all.hpp>
 #include <warpheap/heap/growing_heap.hpp>
 #include <warpheap/heap/heap_set.hpp>
 #include <warpheap/heap/published_gauge.hpp>
-#include <warpheap/warpheap.hpp>
 
 using namespace warpheap;
 

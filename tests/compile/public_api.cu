@@ -2,9 +2,9 @@
 // Calls every function that a kernel may call on each allocator the public header names, so that
 // compiling this file for an architecture shows that the interface works there. Read by
 // scripts/check_architectures.py.
+#include <warpheap/all.hpp>
 #include <warpheap/heap/growing_heap.hpp>
 #include <warpheap/heap/heap_set.hpp>
-#include <warpheap/warpheap.hpp>
 
 // With all our names visible, `cuda` must stay the CUDA C++ library's.
 using namespace warpheap;

@@ -2,7 +2,7 @@
 // Halloc with its defaults, and with several rows, short probes and slabs that are soon sparse, so
 // that slabs change hands.
 #include "suite.hpp"
-#include "warpheap/warpheap.hpp"
+#include "warpheap/all.hpp"
 
 WARPHEAP_CONFORMANCE(halloc, warpheap::halloc_allocator, warpheap::conformance::crowd::full, 30);
 

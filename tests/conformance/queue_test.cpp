@@ -3,7 +3,7 @@
 // tested, which have all parts between them. On a GPU chunks have 8 KiB, the default, and all four
 // forms are tested.
 #include "suite.hpp"
-#include "warpheap/warpheap.hpp"
+#include "warpheap/all.hpp"
 
 namespace {
 

@@ -2,7 +2,7 @@
 // Pages found by random walks, in pools small enough that words fill and are locked all the time:
 // words of 64 and of 32 pages, and of few, of which no pool is a multiple.
 #include "suite.hpp"
-#include "warpheap/warpheap.hpp"
+#include "warpheap/all.hpp"
 
 namespace {
 

@@ -2,7 +2,7 @@
 // Frames of one size, and requests that are refused above it: PIConGPU's 8 KiB, and small ones of
 // an odd size, which fill no pool to its end.
 #include "suite.hpp"
-#include "warpheap/warpheap.hpp"
+#include "warpheap/all.hpp"
 
 WARPHEAP_CONFORMANCE(ring_buffer, warpheap::ring_buffer_allocator, warpheap::conformance::crowd::full, 2);
 

@@ -3,7 +3,7 @@
 // large enough that the suite's pools have few, in groups of few words. On a GPU they have 16
 // bytes, the default. On both, also with windows of four words a lane.
 #include "suite.hpp"
-#include "warpheap/warpheap.hpp"
+#include "warpheap/all.hpp"
 
 namespace {
 

@@ -2,7 +2,7 @@
 // UAlloc and TBuddy as one: with the defaults, and with wide bins, pages of 2 KiB and few empty
 // bins kept, so that memory moves between the two.
 #include "suite.hpp"
-#include "warpheap/warpheap.hpp"
+#include "warpheap/all.hpp"
 
 WARPHEAP_CONFORMANCE(throughput, warpheap::throughput_allocator, warpheap::conformance::crowd::full, 24);
 

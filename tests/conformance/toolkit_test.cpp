@@ -3,6 +3,6 @@
 // CUDA's takes a second to serve 65,536 threads that ask for 1 KiB each (H200,
 // bench/results/h200-compare.json), so a million would take minutes a claim.
 #include "suite.hpp"
-#include "warpheap/warpheap.hpp"
+#include "warpheap/all.hpp"
 
 WARPHEAP_CONFORMANCE(toolkit, warpheap::toolkit_allocator, warpheap::conformance::crowd::sparse);

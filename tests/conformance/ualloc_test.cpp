@@ -2,6 +2,6 @@
 // UAlloc alone: blocks of up to 1 KiB. tests/policy/ has it on pools of a few bins under many more
 // schedules.
 #include "suite.hpp"
-#include "warpheap/warpheap.hpp"
+#include "warpheap/all.hpp"
 
 WARPHEAP_CONFORMANCE(ualloc, warpheap::ualloc_allocator, warpheap::conformance::crowd::full, 24);

@@ -3,7 +3,7 @@
 // creation policy will do. With fewer lanes on a GPU: a million lanes would hold more than the pool
 // in blocks that wait for their last part.
 #include "suite.hpp"
-#include "warpheap/warpheap.hpp"
+#include "warpheap/all.hpp"
 
 using namespace warpheap;
 

@@ -7,8 +7,8 @@
 
 #include <string>
 
+#include "warpheap/all.hpp"
 #include "warpheap/platform/device_buffer.hpp"
-#include "warpheap/warpheap.hpp"
 
 namespace allocator_test {
 

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "support/schedules.hpp"
+#include "warpheap/all.hpp"
 #include "warpheap/platform/device_buffer.hpp"
-#include "warpheap/warpheap.hpp"
 
 // Where a variable lives on a GPU. The host has one place for all, and checks here that no code
 // runs to initialise it.

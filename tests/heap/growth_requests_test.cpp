@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "support/schedules.hpp"
+#include "warpheap/all.hpp"
 #include "warpheap/heap/c_functions.hpp"
 #include "warpheap/heap/growing_heap.hpp"
 #include "warpheap/heap/growth_service.hpp"
 #include "warpheap/platform/device_buffer.hpp"
-#include "warpheap/warpheap.hpp"
 
 namespace growth_requests_test {
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "support/numbered_blocks.hpp"
+#include "warpheap/all.hpp"
 #include "warpheap/heap/heap_set.hpp"
 #include "warpheap/platform/device_buffer.hpp"
-#include "warpheap/warpheap.hpp"
 
 namespace heap_set_test {
 

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "support/schedules.hpp"
+#include "warpheap/all.hpp"
 #include "warpheap/platform/device_buffer.hpp"
-#include "warpheap/warpheap.hpp"
 
 namespace padding_test {
 

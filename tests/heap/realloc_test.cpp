@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "support/schedules.hpp"
+#include "warpheap/all.hpp"
 #include "warpheap/platform/device_buffer.hpp"
-#include "warpheap/warpheap.hpp"
 
 namespace realloc_test {
 

@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "support/message_of.hpp"
+#include "warpheap/all.hpp"
 #include "warpheap/platform/device_buffer.hpp"
-#include "warpheap/warpheap.hpp"
 
 namespace reserve_pool_test {
 

@@ -20,6 +20,7 @@
 #include <compilation_stops_here>
 #endif
 
+#include "../policy/creation/halloc.hpp"
 #include "default_heap.hpp"
 #include "halloc_interface_config.hpp"
 #include "process_heap.hpp"

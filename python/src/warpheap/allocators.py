@@ -4,7 +4,7 @@
 from .errors import GrowthError, UnknownAllocatorError
 
 # Where the types are declared.
-HEADERS = "#include <warpheap/warpheap.hpp>\n#include <warpheap/heap/growing_heap.hpp>\n"
+HEADERS = "#include <warpheap/all.hpp>\n#include <warpheap/heap/growing_heap.hpp>\n"
 
 _TYPES = {
     "slab_bitmap": "warpheap::default_allocator",

@@ -25,7 +25,7 @@ from .allocators import type_of
 from .compiler import get_include, headers_digest
 from .errors import DamagedHeapError, NoHostCompilerError
 
-_SOURCE = """#include <warpheap/heap/default_heap.hpp>
+_SOURCE = """#include <warpheap/all.hpp>
 #include <warpheap/heap/growing_heap.hpp>
 //
 #include <warpheap/heap/c_inspection.hpp>

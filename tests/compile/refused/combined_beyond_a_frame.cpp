@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // refused: distribution_page_fits_creation, creation::ring_buffer<, warp_coalesce
-#include <warpheap/warpheap.hpp>
+#include <warpheap/all.hpp>
 
 using namespace warpheap;
 constexpr creation::ring_buffer_config small_frames{.frame_bytes = 1024};

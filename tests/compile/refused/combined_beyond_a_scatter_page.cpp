@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // refused: distribution_page_fits_creation, creation::scatter<, warp_coalesce
-#include <warpheap/warpheap.hpp>
+#include <warpheap/all.hpp>
 
 using namespace warpheap;
 // Combined requests of up to 4 KiB: two pages each, which scatter looks for elsewhere.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // refused: distribution_page_fits_creation, creation::random_walk<, warp_coalesce
-#include <warpheap/warpheap.hpp>
+#include <warpheap/all.hpp>
 
 using namespace warpheap;
 constexpr creation::random_walk_config small_pages{.page_bytes = 256};

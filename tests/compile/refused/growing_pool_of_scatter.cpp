@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // refused: creation_follows_a_growing_pool, creation::scatter<, reserve_pool::growing
+#include <warpheap/all.hpp>
 #include <warpheap/heap/growing_heap.hpp>
-#include <warpheap/warpheap.hpp>
 
 using namespace warpheap;
 // Nothing tells scatter which of its pages have memory.

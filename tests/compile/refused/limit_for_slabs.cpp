@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // refused: toolkit_goes_with_toolkit_limit, slab_bitmap, toolkit_limit
-#include <warpheap/warpheap.hpp>
+#include <warpheap/all.hpp>
 
 using namespace warpheap;
 using wrong = allocator<creation::slab_bitmap<>, distribution::none, oom::return_null, reserve_pool::toolkit_limit,

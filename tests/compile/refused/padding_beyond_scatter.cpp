@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // refused: alignment_serves_creation, creation::scatter<, alignment::shrink<8192
-#include <warpheap/warpheap.hpp>
+#include <warpheap/all.hpp>
 
 using namespace warpheap;
 // Runs of several pages start at any page of 4 KiB.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // refused: alignment_serves_overflow, overflow_to<, alignment::shrink<128
-#include <warpheap/warpheap.hpp>
+#include <warpheap/all.hpp>
 
 using namespace warpheap;
 // The first heap aligns multiples of 128, and the second does not.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // refused: alignment_serves_creation, creation::rw_malloc<, alignment::shrink<128
-#include <warpheap/warpheap.hpp>
+#include <warpheap/all.hpp>
 
 using namespace warpheap;
 // Runs start at any unit of 16 bytes.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // refused: refuse_some: calls are counted beside a pool
+#include <warpheap/all.hpp>
 #include <warpheap/policy/creation/refuse_some.hpp>
-#include <warpheap/warpheap.hpp>
 
 using namespace warpheap;
 creation::refuse_some<creation::toolkit> never;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // refused: member_knows_its_pool, creation::toolkit
+#include <warpheap/all.hpp>
 #include <warpheap/heap/heap_set.hpp>
-#include <warpheap/warpheap.hpp>
 
 using namespace warpheap;
 // Nothing tells its blocks from those of another GPU.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // refused: toolkit_goes_with_toolkit_limit, toolkit, device_memory
-#include <warpheap/warpheap.hpp>
+#include <warpheap/all.hpp>
 
 using namespace warpheap;
 using wrong = plain_allocator<creation::toolkit>;

@@ -2,7 +2,7 @@
 // TBuddy and UAlloc as printed: each lane calls for itself, and the semaphores are asked by
 // compare-and-swap. throughput has both of them, UAlloc without an empty bin kept.
 #include "../suite.hpp"
-#include "warpheap/warpheap.hpp"
+#include "warpheap/all.hpp"
 
 constexpr warpheap::creation::tbuddy_config small_pages{.page_bytes = 256, .shares_requests = false};
 using tbuddy_by_lane = warpheap::plain_allocator<warpheap::creation::tbuddy<small_pages>>;

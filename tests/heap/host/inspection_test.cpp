@@ -13,8 +13,8 @@
 #include "warpheap/heap/growing_heap.hpp"
 //
 #include "inspection_functions.hpp"
+#include "warpheap/all.hpp"
 #include "warpheap/platform/device_buffer.hpp"
-#include "warpheap/warpheap.hpp"
 
 namespace inspection_test {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "support/schedules.hpp"
+#include "warpheap/all.hpp"
 #include "warpheap/platform/device_buffer.hpp"
-#include "warpheap/warpheap.hpp"
 
 namespace warpheap::test {
 

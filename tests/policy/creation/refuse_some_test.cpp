@@ -8,9 +8,9 @@
 
 #include "support/schedules.hpp"
 #include "warpheap/adaptor/checked.hpp"
+#include "warpheap/all.hpp"
 #include "warpheap/heap/bound_heap.hpp"
 #include "warpheap/platform/device_buffer.hpp"
-#include "warpheap/warpheap.hpp"
 
 namespace refuse_some_test {
 

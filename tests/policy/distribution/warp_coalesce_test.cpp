@@ -8,9 +8,9 @@
 #include <map>
 
 #include "support/schedules.hpp"
+#include "warpheap/all.hpp"
 #include "warpheap/platform/device_buffer.hpp"
 #include "warpheap/util/random.hpp"
-#include "warpheap/warpheap.hpp"
 
 namespace warp_coalesce_test {
 

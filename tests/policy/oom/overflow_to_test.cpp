@@ -5,10 +5,10 @@
 #include <gtest/gtest.h>
 
 #include "support/schedules.hpp"
+#include "warpheap/all.hpp"
 #include "warpheap/platform/backoff.hpp"
 #include "warpheap/platform/device_buffer.hpp"
 #include "warpheap/util/random.hpp"
-#include "warpheap/warpheap.hpp"
 
 namespace overflow_test {
 

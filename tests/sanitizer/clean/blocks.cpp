@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Heaps of every kind used as they may be: what they tell AddressSanitizer of their pools must not
 // accuse correct programs.
+#include <warpheap/all.hpp>
 #include <warpheap/platform/assert.hpp>
 #include <warpheap/platform/device_buffer.hpp>
-#include <warpheap/warpheap.hpp>
 
 #include <cstdlib>
 #include <cstring>

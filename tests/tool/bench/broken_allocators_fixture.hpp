@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bench/measure.hpp"
-#include "warpheap/warpheap.hpp"
+#include "warpheap/all.hpp"
 
 namespace warpheap::tool {
 

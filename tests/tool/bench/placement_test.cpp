@@ -9,7 +9,7 @@
 #include "backend/backend.hpp"
 #include "tests/tool/bench/broken_allocators_fixture.hpp"
 #include "tests/tool/bench/small_request_fixture.hpp"
-#include "warpheap/warpheap.hpp"
+#include "warpheap/all.hpp"
 
 namespace warpheap::tool { namespace {
 

@@ -8,7 +8,7 @@
 #include "bench/scenarios/random_walk.hpp"
 #include "bench/scenarios/utilisation.hpp"
 #include "tests/tool/measured_fixture.hpp"
-#include "warpheap/warpheap.hpp"
+#include "warpheap/all.hpp"
 
 namespace warpheap::tool { namespace {
 

@@ -12,7 +12,7 @@
 #include "backend.hpp"
 #include "bench/measure.hpp"
 #include "cli/usage_error.hpp"
-#include "warpheap/warpheap.hpp"
+#include "warpheap/all.hpp"
 
 namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "support/schedules.hpp"
-#include "warpheap/warpheap.hpp"
+#include "warpheap/all.hpp"
 
 namespace warpheap::test { namespace {
 

@@ -3,8 +3,8 @@
 // limits it on the host backend.
 #include <gmock/gmock.h>
 
+#include "warpheap/all.hpp"
 #include "warpheap/platform/device_buffer.hpp"
-#include "warpheap/warpheap.hpp"
 
 namespace warpheap { namespace {
 
