@@ -215,9 +215,9 @@ TYPED_TEST(QueueOf, SaysWhatIsWrongInAQueue) {
   };
   auto const index = table_type::place(memory.data(), 3).index(0);
   // The page or chunk that has no bit is not queued.
-  expect_told(index.queued, ~read(index.queued) & (read(index.queued) + 1), "H1: ");
+  expect_told(index.queued, ~read(index.queued) & (read(index.queued) + 1), "queue.H1: ");
   expect_told(index.queue.words() + table_type::queue_type::available_word, 1,
-              table_type::is_virtual ? "V2: " : "ring_queue.Q1, ring_queue.Q3: ");
+              table_type::is_virtual ? "queue.V2: " : "ring_queue.Q1, ring_queue.Q3: ");
   if constexpr (!table_type::is_virtual) {
     u32* const slots = index.queue.words() + ring_queue::index_words;
     u32 filled = 0, empty = 0;
