@@ -34,59 +34,68 @@ using testing::Le;
 using testing::Not;
 using testing::SizeIs;
 
-TEST(Scenarios, AreSoundForEveryAllocator) {
+/// A test for each scenario, since together they take long.
+class EachScenario : public testing::TestWithParam<std::string> {};
+
+TEST_P(EachScenario, IsSoundForEveryAllocator) {
   auto const on = make_host_backend();
-  for (auto const& each : on->scenarios()) {
-    if (!each.measures_allocators()) continue;
-    auto const& scenario = each.name;
-    auto asked = small_request();
-    if (scenario == "fill" || scenario == "exhaust")
-      asked.sizes = {64, 2048};  // a pool full of smaller ones takes long
-    if (scenario == "fill_level" || scenario == "long_churn" || scenario == "map") {
-      asked.ranges = {{256, 1024}};  // every one serves these
-      asked.levels = {0.5};          // of the smallest pool
-      asked.threads = 100;
+  auto const& scenario = GetParam();
+  auto asked = small_request();
+  if (scenario == "fill" || scenario == "exhaust") asked.sizes = {64, 2048};  // a pool full of smaller ones takes long
+  if (scenario == "fill_level" || scenario == "long_churn" || scenario == "map") {
+    asked.ranges = {{256, 1024}};  // every one serves these
+    asked.levels = {0.5};          // of the smallest pool
+    asked.threads = 100;
+  }
+  if (scenario == "long_churn") asked.kernels = 20;  // two for each tenth
+  if (scenario == "fragmentation") {
+    asked.ranges = {{256, 1024}};  // every one serves these
+    asked.left_shares = {0};       // so that each has room for a large block
+    asked.sizes = {4096};
+  }
+  if (scenario == "efficiency") {
+    asked.pool_bytes = u64{1} << 20;  // a full pool takes some long
+    asked.levels = {0.3};
+  }
+  if (scenario == "crowd") {
+    asked.sizes = {1024, 65536};
+    asked.workers = {1, 40};
+  }
+  if (scenario == "placement") {
+    asked.sizes = {100};
+    asked.threads = 100;
+  }
+  for (auto const& allocator : on->allocators()) {
+    auto const results = on->bench(scenario, allocator.name, asked);
+    u64 measured = 0;
+    for (auto const& made : results) {
+      if (!made.skipped.empty()) continue;
+      ++measured;
+      EXPECT_TRUE(made.allocator == allocator.name || made.allocator == "null") << scenario << " " << made.allocator;
+      EXPECT_THAT(made.operation, Not(IsEmpty())) << scenario << " " << allocator.name;
+      EXPECT_THAT(made.fault, IsEmpty()) << scenario << " " << allocator.name << " " << made.operation;
+      bool const may_be_one = scenario == "crowd" || scenario == "map" || scenario == "efficiency";
+      EXPECT_THAT(made.times_us, SizeIs(AllOf(Ge(may_be_one ? 1u : 2u), Le(2u))))
+          << scenario << " " << allocator.name << " " << made.operation;
+      // Survivors may leave no room for a large block.
+      if (scenario != "efficiency")
+        EXPECT_GT(made.operations, 0) << scenario << " " << allocator.name << " " << made.operation;
     }
-    if (scenario == "long_churn") asked.kernels = 20;  // two for each tenth
-    if (scenario == "fragmentation") {
-      asked.ranges = {{256, 1024}};  // every one serves these
-      asked.left_shares = {0};       // so that each has room for a large block
-      asked.sizes = {4096};
-    }
-    if (scenario == "efficiency") {
-      asked.pool_bytes = u64{1} << 20;  // a full pool takes some long
-      asked.levels = {0.3};
-    }
-    if (scenario == "crowd") {
-      asked.sizes = {1024, 65536};
-      asked.workers = {1, 40};
-    }
-    if (scenario == "placement") {
-      asked.sizes = {100};
-      asked.threads = 100;
-    }
-    for (auto const& allocator : on->allocators()) {
-      auto const results = on->bench(scenario, allocator.name, asked);
-      u64 measured = 0;
-      for (auto const& made : results) {
-        if (!made.skipped.empty()) continue;
-        ++measured;
-        EXPECT_TRUE(made.allocator == allocator.name || made.allocator == "null") << scenario << " " << made.allocator;
-        EXPECT_THAT(made.operation, Not(IsEmpty())) << scenario << " " << allocator.name;
-        EXPECT_THAT(made.fault, IsEmpty()) << scenario << " " << allocator.name << " " << made.operation;
-        bool const may_be_one = scenario == "crowd" || scenario == "map" || scenario == "efficiency";
-        EXPECT_THAT(made.times_us, SizeIs(AllOf(Ge(may_be_one ? 1u : 2u), Le(2u))))
-            << scenario << " " << allocator.name << " " << made.operation;
-        // Survivors may leave no room for a large block.
-        if (scenario != "efficiency")
-          EXPECT_GT(made.operations, 0) << scenario << " " << allocator.name << " " << made.operation;
-      }
-      bool const can_be = scenario == "head_replacement" ? allocator.name == "halloc"
-                                                         : scenario != "map" || allocator.name != "toolkit";
-      EXPECT_EQ(measured > 0, can_be) << scenario << " " << allocator.name;
-    }
+    bool const can_be =
+        scenario == "head_replacement" ? allocator.name == "halloc" : scenario != "map" || allocator.name != "toolkit";
+    EXPECT_EQ(measured > 0, can_be) << scenario << " " << allocator.name;
   }
 }
+
+std::vector<std::string> scenarios_of_allocators() {
+  std::vector<std::string> names;
+  for (auto const& each : make_host_backend()->scenarios())
+    if (each.measures_allocators()) names.push_back(each.name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, EachScenario, testing::ValuesIn(scenarios_of_allocators()),
+                         [](auto const& given) { return given.param; });
 
 TEST(Scenarios, OfPrimitivesAreSoundWhateverTheAllocators) {
   auto const on = make_host_backend();
