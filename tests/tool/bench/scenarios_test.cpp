@@ -41,7 +41,8 @@ TEST_P(EachScenario, IsSoundForEveryAllocator) {
   auto const on = make_host_backend();
   auto const& scenario = GetParam();
   auto asked = small_request();
-  if (scenario == "fill" || scenario == "exhaust") asked.sizes = {64, 2048};  // a pool full of smaller ones takes long
+  // A pool full of smaller ones takes long.
+  if (scenario == "fill" || scenario == "exhaust") asked.sizes = {64, 2048};
   if (scenario == "fill_level" || scenario == "long_churn" || scenario == "map") {
     asked.ranges = {{256, 1024}};  // every one serves these
     asked.levels = {0.5};          // of the smallest pool
