@@ -60,9 +60,21 @@ def step_ratios(results, name, subject, base="ring_buffer"):
 
 def slow_share_and_cycles(results, call):
     """By 1 to 64 workers: the share of `malloc`'s lanes on the slow path, counted on the host, and a call's cycles."""
-    counted = sorted(results.rows("host-scatter-work", operation="malloc", times=1), key=lambda row: row["workers"])
+    counted = sorted(results.rows("host-scatter-work", subject="scatter", operation="malloc", times=1), key=lambda row: row["workers"])
     cycles = [results.figure("workers-every", "cycles", subject="scatter", operation=call, workers=row["workers"]) for row in counted]
     return [row["slow_lanes"] for row in counted], cycles
+
+
+def slow_turns_and_cycles(results):
+    """Of scatter_original at 128 B by 1 to 32 workers: a warp's turns on the slow path of `malloc`, counted on the host, and its cycles."""
+    counted = results.rows("host-scatter-work", subject="scatter_original")[:32]
+    cycles = [results.figure("h100-workers-every", "cycles", operation="malloc", workers=row["workers"]) for row in counted]
+    return [row["slow_turns"] * row["workers"] for row in counted], cycles
+
+
+def slow_turns(results):
+    turns, cycles = slow_turns_and_cycles(results)
+    return statistics.mean(turns[25:31]), turns[31], correlation(turns, cycles)
 
 
 def growths_of_original(results):
@@ -173,6 +185,8 @@ def eckert(results):
     by_workers = [slow_share_and_cycles(results, call) for call in ("malloc", "free")]
     yield "{:.0%} of them with 7 and {:.0%} with 31", *(by_workers[0][0][workers - 1] for workers in (7, 31))
     yield "cycles of `malloc` by {:.2f} and with those of `free` by {:.2f}", *(correlation(*pair) for pair in by_workers)
+
+    yield "takes {:.1f} turns of the slow path with 26 to 31 workers and {:.1f} with 32; by 1 to 32 workers these correlate with its cycles by {:.2f}", *slow_turns(results)
 
     every = [row["cycles"] for row in results.rows("workers-every", subject="scatter", operation="malloc")]
     every_free = [row["cycles"] for row in results.rows("workers-every", subject="scatter", operation="free")]
@@ -816,6 +830,7 @@ def items(results):
     slow = [results.figure("host-scatter-work", "slow_lanes", operation="malloc", times=3, bytes=size, workers=32) for size in (128, 16)]
     yield "{:.0%} of the lanes take the slow path, at 16 B {:.1%}", *slow
     yield "correlates with the cycles of `malloc` by {:.2f}", correlation(*slow_share_and_cycles(results, "malloc"))
+    yield "takes {:.1f} turns on the slow path with 26 to 31 workers and {:.1f} with 32; by 1 to 32 workers turns correlate with cycles by {:.2f}", *slow_turns(results)
     classical = times_as_fast(results, "h100-rcu-delegation", "classical_barrier")
     yield "{:.1f} times as fast as `classical_barrier`, with 16,384 writers", max(ratio for _, ratio in classical)
     _, removal, classical_ms, conditional = parts_of_removal(results)
