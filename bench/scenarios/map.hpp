@@ -55,13 +55,13 @@ class cell_sums {
     return leading;
   }
 
-  /// By cell: thousandths of it that blocks were asked for.
+  /// By cell: thousandths of it that blocks were asked for, rounded up: 0 where there are none.
   std::vector<u64> fill_permille() const {
     std::vector<u64> fill;
     fill.reserve(cells);
     for (u64 cell = 0; cell < cells; ++cell) {
       auto const first = sums_.begin() + static_cast<std::ptrdiff_t>(cell * octaves);
-      fill.push_back(1000 * std::accumulate(first, first + octaves, u64{0}) / cell_bytes_);
+      fill.push_back((1000 * std::accumulate(first, first + octaves, u64{0}) + cell_bytes_ - 1) / cell_bytes_);
     }
     return fill;
   }

@@ -27,7 +27,7 @@ std::vector<published_heap> published_as(std::string const& name) {
 }
 
 /// Kernel: every thread takes a block.
-struct take {
+struct take_blocks_of {
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, u64 bytes) const {
     heap.malloc(bytes);
@@ -47,8 +47,8 @@ TEST(PublishedGauge, ShowsWhatAReadingTells) {
   published_gauge published{heap, "reading", milliseconds{0}};
   ASSERT_EQ(published_as("reading").size(), 1u);
   EXPECT_EQ(published_as("reading")[0].figures.live_blocks, 0u);
-  launch({2, 32}, take{}, heap.ref(), 100);
-  launch({1, 1}, take{}, heap.ref(), 2_MiB);
+  launch({2, 32}, take_blocks_of{}, heap.ref(), 100);
+  launch({1, 1}, take_blocks_of{}, heap.ref(), 2_MiB);
   synchronize();
   EXPECT_EQ(published_as("reading")[0].figures.live_blocks, 0u) << "nobody has read it since";
   auto const read = published.publish();
@@ -108,7 +108,7 @@ TEST(PublishedGauge, ReadsByItselfWhileItsProgramLaunchesKernels) {
 TEST(PublishedGauge, SeesAtLastWhatTheHeapHasAtRest) {
   warpheap::heap heap{1_MiB};
   published_gauge const published{heap, "rest", milliseconds{1}};
-  launch({3, 32}, take{}, heap.ref(), 50);
+  launch({3, 32}, take_blocks_of{}, heap.ref(), 50);
   synchronize();
   u64 live = 0;
   for (u32 i = 0; i < 10'000 && live == 0; ++i) {

@@ -57,6 +57,15 @@ TEST(CellSums, PutPiecesOfMemoryBehindOneAnother) {
   EXPECT_EQ(sums.fill_permille()[cell_sums::cells / 2], 500u);
 }
 
+TEST(CellSums, FillNoCellThatHasAByteByNothing) {
+  cell_sums sums{{{address(1 << 20), cell_sums::cells * 100'000}}};
+  EXPECT_TRUE(sums.add({address((1 << 20) + 99'999), 16}));
+  auto const fill = sums.fill_permille(), octaves = sums.leading_octaves();
+  for (u64 cell = 0; cell < cell_sums::cells; ++cell) EXPECT_EQ(octaves[cell] != 0, fill[cell] != 0) << cell;
+  EXPECT_EQ(fill[0], 1u);
+  EXPECT_EQ(fill[1], 1u);
+}
+
 TEST(CellSums, RefuseBlocksThatLieElsewhere) {
   cell_sums sums{{{address(1 << 20), 1 << 16}}};
   EXPECT_FALSE(sums.add({address((1 << 20) - 16), 16}));

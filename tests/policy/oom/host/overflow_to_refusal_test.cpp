@@ -27,8 +27,8 @@ struct block_pool {
 
 /// A heap of one block. One that `gives_up` refuses some calls without a look.
 template <bool GivesUp = false>
-struct one_block {
-  static constexpr char const* name = "one_block";
+struct single_block {
+  static constexpr char const* name = "single_block";
   static constexpr allocator_traits traits{.alignment = 16, .exact_out_of_memory = true};
   static constexpr bool supports_mixed_heaps = true;
 
@@ -54,7 +54,7 @@ struct one_block {
 };
 
 using second =
-    allocator<one_block<>, distribution::none, oom::return_null, reserve_pool::device_memory, alignment::shrink<16>>;
+    allocator<single_block<>, distribution::none, oom::return_null, reserve_pool::device_memory, alignment::shrink<16>>;
 template <class First>
 using both =
     allocator<First, distribution::none, oom::overflow_to<second>, reserve_pool::device_memory, alignment::shrink<16>>;
@@ -115,7 +115,7 @@ std::optional<u64> sound_refusals(u64 seed) {
   pools.data()[0].slow = 1 + static_cast<u32>(seed % 3);
   pools.data()[1].slow = 1 + static_cast<u32>(seed % 12);
   both<First> const heap{First{pools.data()},
-                         {second{one_block<>{pools.data() + 1}}, {pools.data(), sizeof(block_pool)}, state.data()}};
+                         {second{single_block<>{pools.data() + 1}}, {pools.data(), sizeof(block_pool)}, state.data()}};
   launch(shapes[seed / 24 % 3], come_and_go{}, heap, static_cast<block_pool const*>(pools.data()), seed,
          diaries.data());
   synchronize();
@@ -137,7 +137,7 @@ std::optional<u64> sound_refusals(u64 seed) {
 TEST(Overflow, RefusesOnlyWhatNeitherHadAllTheTime) {
   u64 refused = 0;
   for (u64 seed = 0; seed < 10'000; ++seed) {
-    auto const sound = sound_refusals<one_block<>>(seed);
+    auto const sound = sound_refusals<single_block<>>(seed);
     ASSERT_TRUE(sound) << "seed " << seed;
     refused += *sound;
   }
@@ -146,7 +146,7 @@ TEST(Overflow, RefusesOnlyWhatNeitherHadAllTheTime) {
 
 TEST(OverflowTwin, WhoseFirstHeapGivesUpIsCaught) {
   bool caught = false;
-  for (u64 seed = 0; seed < 2'000 && !caught; ++seed) caught = !sound_refusals<one_block<true>>(seed);
+  for (u64 seed = 0; seed < 2'000 && !caught; ++seed) caught = !sound_refusals<single_block<true>>(seed);
   EXPECT_TRUE(caught);
 }
 
