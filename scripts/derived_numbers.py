@@ -98,22 +98,35 @@ def every_of_128(results):
     return [{row["workers"]: row["cycles"] for row in rows if (row["workers"] > 64) == many} for many in (False, True)]
 
 
-def stalls(results):
-    """Profiled launches of scatter's malloc with 1,024 workers, and with 16,384."""
-    launches = results.rows("h100-workers-stalls")
+def stalls(results, operation):
+    """Profiled launches of scatter's kernel at 16 B with 1,024 workers, and with 16,384."""
+    launches = results.rows("h100-workers-stalls", operation=operation)
     return [[row for row in launches if row["workers"] == workers] for workers in (1024, 16384)]
 
 
-def waits(launch, *reasons):
-    """Cycles that a warp waits."""
-    return sum(launch[f"stall_{reason}"] for reason in reasons) * launch["instructions"] / launch["warps"]
+def of_a_warp_in(launches, *figures):
+    """Means of figures that are counted for the kernel."""
+    return [statistics.mean(row[figure] / row["warps"] for row in launches) for figure in figures]
 
 
-def longer_waits(results):
-    """Cycles, from 1,024 to 16,384 workers: of a warp's waits for memory and constants by means, and of a call in the same runs."""
-    few, many = stalls(results)
-    memory_and_constants = [statistics.mean(waits(row, "long_scoreboard", "imc_miss") for row in launches) for launches in (few, many)]
-    return memory_and_constants[1] - memory_and_constants[0], many[0]["run_cycles"] - few[0]["run_cycles"]
+def cycles(launch, *reasons):
+    """Cycles of a warp: all, or those that it waits for these reasons."""
+    share = sum(launch[f"stall_{reason}"] for reason in reasons) if reasons else launch["cycles_an_instruction"]
+    return share * launch["instructions"] / launch["warps"]
+
+
+def mean_cycles(launches, *reasons):
+    return statistics.mean(cycles(row, *reasons) for row in launches)
+
+
+def growth(few, many, *reasons):
+    return mean_cycles(many, *reasons) - mean_cycles(few, *reasons)
+
+
+def cycles_of_a_read(launches):
+    """Slope of a warp's cycles over its reads, and their correlation."""
+    reads, taken = [row["reads"] / row["warps"] for row in launches], [cycles(row) for row in launches]
+    return statistics.linear_regression(reads, taken).slope, statistics.correlation(reads, taken)
 
 
 def steps_at_peak(results):
@@ -125,16 +138,23 @@ def steps_at_peak(results):
 
 
 def eckert_stalls(results):
-    few, many = stalls(results)
-    instructions = [spread(row["instructions"] / row["warps"] for row in launches) for launches in (few, many)]
-    yield "{:.0f} to {:.0f} with 1,024 workers and {:.0f} to {:.0f} with 16,384", *instructions[0], *instructions[1]
-    for reason, sentence in (
-        ("long_scoreboard", "waits {:,.0f} to {:,.0f} and {:,.0f} to {:,.0f} cycles for memory"),
-        ("imc_miss", "{:.0f} to {:.0f} and {:.0f} to {:.0f} for constants"),
-        ("no_instruction", "{:.0f} to {:.0f} and {:.0f} to {:.0f} for instructions"),
-    ):
-        yield sentence, *itertools.chain(*(spread(waits(row, reason) for row in launches) for launches in (few, many)))
-    yield "are {:.0f} cycles more; a call takes {:.0f} more in the same runs", *longer_waits(results)
+    few, many = stalls(results, "malloc")
+    yield "from {:,.0f} to {:,.0f} cycles", mean_cycles(few), mean_cycles(many)
+    pairs = zip(of_a_warp_in(few, "instructions", "reads"), of_a_warp_in(many, "instructions", "reads"))
+    yield "{:.0f} and {:.0f} instructions, and reads {:.2f} and {:.2f} times", *itertools.chain(*pairs)
+    yield "each read more takes {:.0f} cycles (correlation {:.2f})", *cycles_of_a_read(many)
+    reads = of_a_warp_in(many, "reads")[0] - of_a_warp_in(few, "reads")[0]
+    yield "the reads are {:.0%} of the growth", reads * cycles_of_a_read(many)[0] / growth(few, many)
+    yield "{:.0f} cycles longer for memory, {:.0f} for constants, {:.0f} for branches", *(
+        growth(few, many, reason) for reason in ("long_scoreboard", "imc_miss", "branch_resolving")
+    )
+    yield "{:.1f} and {:.1f}% of what it can", *(statistics.mean(row["l2_throughput_percent"] for row in launches) for launches in (few, many))
+    few, many = stalls(results, "free")
+    yield "{:,.0f} and {:,.0f} cycles a warp, reads {:.2f} and {:.2f} times", mean_cycles(few), mean_cycles(many), *of_a_warp_in(few, "reads"), *of_a_warp_in(many, "reads")
+    yield "{:.0f} cycles longer for memory and {:.0f} at fences", growth(few, many, "long_scoreboard"), growth(few, many, "membar")
+    of_every = dict(subject="scatter", operation="free", bytes=16)
+    few, many = (results.figure("workers-every", "cycles", workers=workers, **of_every) for workers in (1024, 16384))
+    yield "in that of figure B.1 `free` grows by {:.0%}", many / few - 1
     yield "of even and of odd steps ({} and {} of 800)", *steps_at_peak(results)
 
 
@@ -570,6 +590,42 @@ def growth_in_empty_pool(results, name):
     return many / few
 
 
+def walks_profiled(results, primitive, share, threads, counts_steps=False):
+    """Means over the launches, and reads of a warp."""
+    launches = results.rows("h100-walk-stalls", primitive=primitive, page_share=share, threads=threads, counts_steps=counts_steps)
+    means = {key: statistics.mean(row[key] for row in launches) for key, kind in launches[0].items() if isinstance(kind, (int, float))}
+    return {**means, "reads_a_warp": means["reads"] / means["warps"]}
+
+
+def pham_walk_stalls(results):
+    few, many = (walks_profiled(results, "rw", 0.5, threads) for threads in (1024, 262144))
+    yield "RW reads {:.1f} and {:.1f} times a warp by 1,024 threads and by 262,144", few["reads_a_warp"], many["reads_a_warp"]
+    yield "waits {:.1f} and {:.1f} cycles for memory", few["stall_long_scoreboard"], many["stall_long_scoreboard"]
+    yield "L2 is at {:.0f} and {:.0f}% of its throughput", few["l2_throughput_percent"], many["l2_throughput_percent"]
+    few, many = (walks_profiled(results, "rw_bitmap", 0.5, threads) for threads in (16384, 262144))
+    corw = walks_profiled(results, "corw", 0.5, 262144)
+    yield "RW-BM's at {:.0f} and {:.0f}% by 16,384 and by 262,144, CoRW's at {:.0f}%", *(mean["l2_throughput_percent"] for mean in (few, many, corw))
+    with_half = results.rows("h100-walk-stalls", page_share=0.5)
+    yield (
+        "{:.0f} to {:.0f}% of the reads hit L2, and memory behind it is at {:.0f}% at most",
+        *spread(row["l2_hit_rate_percent"] for row in with_half),
+        max(row["dram_throughput_percent"] for row in with_half),
+    )
+    few, many = (walks_profiled(results, "rw", 0.01, threads) for threads in (16384, 262144))
+    yield "reads {:.1f} times as often a warp by 262,144 threads as by 16,384", many["reads_a_warp"] / few["reads_a_warp"]
+    lanes = [mean["lanes_an_instruction"] for mean in (many, few)]
+    yield "issues {:.1f} times the instructions, with {:.1f} lanes in each for {:.1f}", many["instructions"] / few["instructions"] / 16, *lanes
+    busy = [sum(mean[f"stall_{reason}"] for reason in ("not_selected", "math_pipe_throttle", "dispatch_stall")) for mean in (few, many)]
+    yield (
+        "{:.1f} cycles for {:.1f}, {:.1f} more of them waits for memory and {:.1f} waits for the units that issue and compute",
+        many["cycles_an_instruction"],
+        few["cycles_an_instruction"],
+        many["stall_long_scoreboard"] - few["stall_long_scoreboard"],
+        busy[1] - busy[0],
+    )
+    yield "{:.0f} warps a multiprocessor for {:.0f}", many["warps_a_multiprocessor"], few["warps_a_multiprocessor"]
+
+
 def pham_walks(results):
     walks = {name: results.rows("random-walk", subject=name) for name in ("rw", "rw_bitmap", "corw", "queue")}
 
@@ -851,7 +907,25 @@ def items(results):
     yield "`malloc` takes {:.2f} to {:.0f} times as long with our queues", *spread(itertools.chain(*queues["malloc"].values()))
     yield "`free` up to {:.0f} times", max(itertools.chain(*queues["free"].values()))
     yield "262,144 lanes add in {:.0f} µs, {:.0f} times CoRW with half free", *additions(results)[:2]
-    yield "waits {:.0f} cycles longer for memory and constants; a call takes {:.0f} more", *longer_waits(results)
+    few, many = stalls(results, "malloc")
+    yield (
+        "a warp reads {:.1f} times for {:.1f}, {:.0f} cycles each, and waits {:.0f} cycles longer for constants",
+        *of_a_warp_in(many, "reads"),
+        *of_a_warp_in(few, "reads"),
+        cycles_of_a_read(many)[0],
+        growth(few, many, "imc_miss"),
+    )
+    few, many = stalls(results, "free")
+    yield (
+        "in a profile a warp takes {:.0%} longer, {:.0f} of {:.0f} cycles in waits for memory",
+        mean_cycles(many) / mean_cycles(few) - 1,
+        growth(few, many, "long_scoreboard"),
+        growth(few, many),
+    )
+    few, many = (walks_profiled(results, "rw", 0.5, threads) for threads in (1024, 262144))
+    yield "with {:.1f} and {:.1f} reads a warp", few["reads_a_warp"], many["reads_a_warp"]
+    yield "an instruction of RW waits {:.1f} cycles for memory in place of {:.1f}", many["stall_long_scoreboard"], few["stall_long_scoreboard"]
+    yield "L2 is at {:.0f}% of its throughput in place of {:.0f}", many["l2_throughput_percent"], few["l2_throughput_percent"]
     yield "at 102%: {} even and {} odd steps", *steps_at_peak(results)
     full = slow_path(results, 0.85)[0]
     yield "{:.0%} of the slow path's cycles are for the next head and {:.0%} for searches, where {:.0%} are for places with 0.3", full[1], full[2], slow_path(results, 0.3)[0][0]
@@ -883,7 +957,7 @@ PAGES = {
     "docs/design/eckert2014_figures.md": [eckert, eckert_stalls],
     "docs/design/adinetz2014_figures.md": [adinetz, adinetz_slow_path],
     "docs/design/gelado2019_figures.md": [gelado, gelado_delegation, gelado_parts, gelado_arenas, gelado_waits, gelado_as_printed],
-    "docs/design/pham2022_figures.md": [pham_walks, pham_queues, pham_queues_by_lane, pham_queues_by_threads, pham_malloc, pham_join, pham_join_of_queues],
+    "docs/design/pham2022_figures.md": [pham_walks, pham_walk_stalls, pham_queues, pham_queues_by_lane, pham_queues_by_threads, pham_malloc, pham_join, pham_join_of_queues],
 }
 
 

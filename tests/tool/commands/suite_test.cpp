@@ -125,6 +125,7 @@ std::map<std::string, std::string> const files_of_other_names{
     {"two-phase-original", "two-phase"},
     {"halloc-time", ""},
     {"workers-stalls", ""},
+    {"walk-stalls", ""},
 };
 
 /// The results that the pages of the papers' figures cite, without the GPU and the ending.
