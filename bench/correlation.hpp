@@ -5,6 +5,7 @@
 // depend on each other.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -33,8 +34,8 @@ inline std::optional<correlation> correlation_of(std::vector<std::pair<double, d
   }
   if (xx == 0 || yy == 0) return {};
   double const measured = xy / std::sqrt(xx * yy);
-  double const coefficient = measured > 1 ? 1 : measured < -1 ? -1 : measured;  // rounding
-  constexpr double normal_quantile = 1.959963984540054;                         // of 0.975
+  double const coefficient = std::clamp(measured, -1.0, 1.0);  // rounding
+  constexpr double normal_quantile = 1.959963984540054;        // of 0.975
   double const z = std::atanh(coefficient), reach = normal_quantile / std::sqrt(count - 3);
   return correlation{coefficient, std::tanh(z - reach), std::tanh(z + reach)};
 }

@@ -127,7 +127,7 @@ class ledger {
   /// all.
   static u64 crowd(u64 blocks, u64 most) {
     u64 const few = blocks / 1024;
-    return few < warp_lanes ? warp_lanes : few < most ? few : most;
+    return few < warp_lanes ? warp_lanes : std::min(few, most);
   }
 
   ledger_view view() const { return {entries_.data(), changed_.data(), failures_.data(), threads_, room_}; }

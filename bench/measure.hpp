@@ -22,7 +22,10 @@ inline constexpr bool on_gpu = false;
 
 /// `asked`, or the backend's default where that is 0: as much as keeps a GPU busy, or what a CPU
 /// does in a moment.
-constexpr u64 default_for_backend(u64 asked, u64 gpu, u64 cpu) { return asked ? asked : on_gpu ? gpu : cpu; }
+constexpr u64 default_for_backend(u64 asked, u64 gpu, u64 cpu) {
+  if (asked) return asked;
+  return on_gpu ? gpu : cpu;
+}
 
 /// One allocator in a scenario.
 template <class Allocator>

@@ -67,7 +67,8 @@ std::string run(unsigned which) {
   heap.print(stdout);
   auto const reports = heap.reports();
   auto const leaks = heap.leaks();
-  return !reports.empty() ? reports[0].describe() : !leaks.empty() ? leaks[0].describe() : std::string{};
+  if (!reports.empty()) return reports[0].describe();
+  return leaks.empty() ? std::string{} : leaks[0].describe();
 }
 
 bool is_right(unsigned which, std::string const& found) {

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that clang-format would change no source, that ctags can read each, and that each names its licence in its first line.
+"""Checks that clang-format would change no source, that ctags can read each, that no conditional operator is nested in another,
+and that each source names its licence in its first line.
 
 --write adds the lines that are missing. Recipes in packaging/ are left out, since registries take them under terms of their own.
 """
@@ -19,6 +20,9 @@ import compilers
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
 CXX = (".hpp", ".cuh", ".cpp", ".cu")
 NESTED_INLINE = re.compile(r"\bnamespace\s[\w:\s]*::\s*inline\b")
+NO_CODE = re.compile(r"""//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\\n])'""", re.DOTALL)
+INNERMOST = re.compile(r"[(\[][^()\[\]]*[)\]]")
+CONDITIONAL_IN_ANOTHER = re.compile(r"\?[^,;{}()\[\]]*[?@]")  # @: a pair of brackets with one
 
 
 def commented():
@@ -67,20 +71,37 @@ def hidden(root, names):
     return [name for name in names if NESTED_INLINE.search((root / name).read_text())]
 
 
+def nested(root, names):
+    """Where a conditional operator is in the second or third operand of another. Brackets are folded from within."""
+    found = set()
+    for name in names:
+        text = NO_CODE.sub(lambda part: "\n" * part[0].count("\n"), (root / name).read_text())
+        unfolded = None
+        while text != unfolded:
+            found |= {f"{name}:{len(text[: at.end()].splitlines())}" for at in CONDITIONAL_IN_ANOTHER.finditer(text)}
+            unfolded = text
+            text = INNERMOST.sub(lambda part: "@" * bool(set("?@") & set(part[0])) + "\n" * part[0].count("\n"), text)
+    return sorted(found)
+
+
 def self_test():
     good = "int f(int const* p) { return *p; }\n"
-    nested = "namespace a { inline namespace b {\n" + good + "}}  // namespace a::b\n"
-    planted = {"good.hpp": good, "nested.hpp": nested, "spaced.cpp": good.replace("(int", "( int"),
-               "pointer.cu": good.replace("* p", " *p"), "hidden.hpp": "namespace a::inline b {\nint c;\n}\n"}  # fmt: skip
+    inline = "namespace a { inline namespace b {\n" + good + "}}  // namespace a::b\n"
+    planted = {"good.hpp": good, "inline.hpp": inline, "spaced.cpp": good.replace("(int", "( int"),
+               "pointer.cu": good.replace("* p", " *p"), "hidden.hpp": "namespace a::inline b {\nint c;\n}\n",
+               "chain.hpp": "int f(int a) { return a < 0 ? 0 : a < 9 ? a : 9; }\n",
+               "operand.cpp": "// g?\nint g(int a) { return a ? f(2, a < 9 ? 1 : 0) : 0; }\n",
+               "apart.cu": "int h(int a) { return (a ? 1 : 2) + f(a ? 3 : 4, a ? 5 : 6); }  // ? : ?\n"}  # fmt: skip
     with tempfile.TemporaryDirectory() as directory:
         shutil.copy(compilers.ROOT / ".clang-format", directory)
         for name, text in planted.items():
             (pathlib.Path(directory) / name).write_text(text)
-        caught = [*misformatted(directory, list(planted)), *hidden(pathlib.Path(directory), planted)]
-    if caught != ["spaced.cpp", "pointer.cu", "hidden.hpp"]:
-        print(f"of five planted files, three with faults, these were caught: {caught}")
+        root = pathlib.Path(directory)
+        caught = [*misformatted(root, list(planted)), *hidden(root, planted), *nested(root, planted)]
+    if caught != ["spaced.cpp", "pointer.cu", "hidden.hpp", "chain.hpp:1", "operand.cpp:2"]:
+        print(f"of eight planted files, five with faults, these were caught: {caught}")
         return 1
-    print("caught all three planted files")
+    print("caught all five planted files")
     return self_test_of_licences()
 
 
@@ -121,12 +142,14 @@ def main():
         return 0
     files = compilers.sources()
     faults, unread = misformatted(compilers.ROOT, files), hidden(compilers.ROOT, files)
+    in_another = nested(compilers.ROOT, files)
     print("\n".join(faults.values()))
     print("\n".join(f"{name}: ctags finds nothing behind a::inline b; write a {{ inline namespace b {{" for name in unread))
+    print("\n".join(f"{place}: a conditional operator inside another; name one, or use an if" for place in in_another))
     print("\n".join(f"{name}: the first line is not the licence's" for name in bare))
     told = f"{len(files) - len(faults)} of {len(files)} files are formatted, and {len(bare)} lack the line of the licence"
     print(told + ("; make format does the rest" if faults or bare else ""))
-    return 1 if faults or unread or bare else 0
+    return 1 if faults or unread or in_another or bare else 0
 
 
 if __name__ == "__main__":

@@ -103,8 +103,8 @@ std::string fault_of_lines(guarded_lines const& end, std::vector<u64> const& by_
   u64 wrong = 0;
   for (u32 lane = 0; lane < warp_lanes; ++lane)
     for (u32 i = 0; i < words_of_line; ++i) {
-      u64 const expected = whole_lines ? by_lane[lane] : lane == 0 ? by_lane[i] : 0;
-      wrong += end.words[lane][i] != expected;
+      u64 const by_words = lane == 0 ? by_lane[i] : 0;
+      wrong += end.words[lane][i] != (whole_lines ? by_lane[lane] : by_words);
     }
   if (wrong) return std::to_string(wrong) + " words do not count the threads that raised them";
   return end.mutex == 0 ? "" : "the mutex is locked when all have left";

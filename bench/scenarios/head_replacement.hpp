@@ -59,7 +59,7 @@ struct replacement_plan {
     u32 const size = halloc_parts::size_for(static_cast<u32>(bytes));
     u64 const each = geometry.capacity(halloc_parts::kind_of(size)) >> halloc_parts::length_of(size),
               head = geometry.rows() * each;
-    u64 const threads = asked_threads ? asked_threads : on_gpu ? 4 * head : std::min<u64>(4 * head, 1 << 12);
+    u64 const threads = default_for_backend(asked_threads, 4 * head, std::min<u64>(4 * head, 1 << 12));
     return {bytes, geometry.rows(), each, threads, std::min(threads, std::max<u64>(head / 4, 1))};
   }
 

@@ -150,12 +150,11 @@ class long_run {
 template <class Allocator>
 std::vector<result> long_churn(contender<Allocator> const& subject, request const& asked) {
   constexpr u64 checked_kernels = 16;
+  constexpr double usual_seconds = on_gpu ? 10 : 0.5;
   auto const range = asked.ranges.empty() ? size_range{16, 4096} : asked.ranges.front();
   double const level = asked.levels.empty() ? 0.5 : asked.levels.front();
   run_length const length{.steps = asked.kernels ? std::max<u64>(asked.kernels, 10) : 0,
-                          .seconds = asked.seconds > 0 ? asked.seconds
-                                     : on_gpu          ? 10
-                                                       : 0.5};
+                          .seconds = asked.seconds > 0 ? asked.seconds : usual_seconds};
   u64 const pool_bytes = pool_for_level(default_for_backend(asked.threads, u64{1} << 20, u64{1} << 12),
                                         log_uniform_draw::from(range).mean(), level,
                                         basic_heap<Allocator>::minimum_bytes, asked.pool_bytes);

@@ -173,7 +173,8 @@ class two_phase_at {
 
 /// Threads that draw together.
 constexpr u32 unit_of(divergence kind) {
-  return kind == divergence::per_thread ? 1 : kind == divergence::per_warp ? warp_lanes : two_phase_thread_block;
+  if (kind == divergence::per_thread) return 1;
+  return kind == divergence::per_warp ? warp_lanes : two_phase_thread_block;
 }
 
 template <class Allocator>

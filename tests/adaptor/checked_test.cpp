@@ -56,7 +56,7 @@ struct make {
   WARPHEAP_DEVICE void operator()(Ref heap, bug which) const {
     if (simt::block_index() != 1 || simt::thread_index() != 5) return;
     auto* const block = static_cast<u8*>(heap.malloc(20));
-    u32 const behind = which == bug::overrun ? 3 : which == bug::long_overrun ? 40 : 0;
+    u32 const far = which == bug::long_overrun ? 40 : 0, behind = which == bug::overrun ? 3 : far;
     for (u32 i = 0; i < behind; ++i) block[20 + i] = 1;
     if (which == bug::underrun) block[-4] = 1;
     for (int i = 17; which == bug::broken_header && i < 40; ++i) block[-i] = 1;

@@ -170,7 +170,8 @@ class first_fit {
     if (first < pages_) mark(first, pages);
     else ++head_->failures;
     unlock();
-    return first < pages_ ? base() + first * page_bytes + (Fault == fault::misaligns ? 8 : 0) : nullptr;
+    constexpr u64 shift = Fault == fault::misaligns ? 8 : 0;
+    return first < pages_ ? base() + first * page_bytes + shift : nullptr;
   }
 
   WARPHEAP_DEVICE bool lock(bool gives_up) const {

@@ -103,9 +103,11 @@ void expect_one_answer(basic_heap<Allocator> const& heap, u64 bytes, u64 other) 
     launch({1, warp_lanes}, count_by_warp{}, heap.ref(), mask, bytes, other, found.data());
     synchronize();
     auto const counts = found.to_host();
-    for (u32 lane = 0; lane < warp_lanes; ++lane)
-      EXPECT_EQ(counts[lane], mask >> lane & 1 ? (lane % 2 ? others : slots) : 0)
+    for (u32 lane = 0; lane < warp_lanes; ++lane) {
+      u64 const its = lane % 2 ? others : slots;
+      EXPECT_EQ(counts[lane], mask >> lane & 1 ? its : 0)
           << "lane " << lane << " of " << mask << ", " << bytes << " and " << other << " bytes";
+    }
   }
 }
 

@@ -58,7 +58,7 @@ void expect_copies(launch_shape shape, bool zeroes, bool divergent, u64 seed) {
   for (u64 t = 0; t < threads; ++t) {
     u64 const moved = divergent && mix(t) % 3 == 2 ? 0 : bytes[t];
     for (u64 i = t * room; i < (t + 1) * room; ++i) {
-      u8 const wanted = i - t * room >= moved ? 0xee : zeroes ? 0 : source[i + shift];
+      u8 const made = zeroes ? 0 : source[i + shift], wanted = i - t * room < moved ? made : 0xee;
       ASSERT_EQ(after[i + shift], wanted) << "thread " << t << " of " << moved << " bytes, at " << i - t * room;
     }
   }

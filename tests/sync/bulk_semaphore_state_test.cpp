@@ -166,7 +166,8 @@ class explorer {
         auto const decided = next_of_wait(now.word, n, batch_units, at == where::asleep);
         if (decided.what == step::keep_sleeping) return false;
         if (decided.what != step::sleep || broken_ != fault::sleeper_not_counted) now.word = decided.next;
-        at = decided.what == step::take ? where::holding : decided.what == step::make ? where::making : where::asleep;
+        if (decided.what == step::take) at = where::holding;
+        else at = decided.what == step::make ? where::making : where::asleep;
         return true;
       }
       case where::making: {

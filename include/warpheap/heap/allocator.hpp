@@ -228,7 +228,8 @@ class allocator {
     // No block is smaller than the alignment.
     if (!fits || (bytes <= room / 2 && room > traits.alignment)) moved = malloc(bytes);
     bool const copies = memory && moved;
-    warp_copy<traits.alignment>(moved, memory, copies ? (old_bytes < bytes ? old_bytes : bytes) : 0);
+    size_t const kept = old_bytes < bytes ? old_bytes : bytes;
+    warp_copy<traits.alignment>(moved, memory, copies ? kept : 0);
     bool const drops = memory && (copies || bytes == 0);
     free(drops ? memory : nullptr);
     return fits && !moved ? memory : moved;

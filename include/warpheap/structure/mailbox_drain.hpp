@@ -93,7 +93,8 @@ class mailbox_drain {
     u32 const found_work = simt::ballot(active_, pending != 0 || next_of(seen) != 0);
     u32 const found_numbers = simt::ballot(active_, number_of(seen) != 0);
     simt::sync_warp(active_);  // what each has acquired, all have
-    return found_work != 0 ? busy : found_numbers != 0 ? had_passes : never_used;
+    if (found_work != 0) return busy;
+    return found_numbers != 0 ? had_passes : never_used;
   }
 
   /// By the leader: a place in the chain of drain.D2.

@@ -154,7 +154,8 @@ class ring_queue {
       u32 const missing = wanted - granted;
       u32 const asked = static_cast<u32>(seen) < missing ? static_cast<u32>(seen) : missing;
       i32 const before = static_cast<i32>(count.fetch_sub(asked, order::relaxed));
-      u32 const got = before <= 0 ? 0 : static_cast<u32>(before) < asked ? static_cast<u32>(before) : asked;
+      u32 got = static_cast<u32>(before) < asked ? static_cast<u32>(before) : asked;
+      if (before <= 0) got = 0;
       if (got < asked) count.fetch_add(asked - got, order::relaxed);
       granted += got;
     }

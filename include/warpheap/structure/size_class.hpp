@@ -80,9 +80,10 @@ WARPHEAP_HOST_DEVICE constexpr u32 aligned_size_class(u64 alignment, u64 bytes) 
 WARPHEAP_HOST_DEVICE constexpr u32 class_units_reciprocal(u32 size_class) {
   constexpr u32 one = 1u << 31;
   bool const first = (size_class & 1) == 0, pair = (size_class & 2) == 0;
-  u32 const up_to_four = pair ? (first ? one : one / 2) : (first ? one / 3 + 1 : one / 4);
-  u32 const up_to_eight = pair ? (first ? one / 5 + 1 : one / 6 + 1) : (first ? one / 7 + 1 : one / 8);
-  return size_class < 4 ? up_to_four : up_to_eight;
+  u32 const up_to_two = first ? one : one / 2, up_to_four = first ? one / 3 + 1 : one / 4;
+  u32 const up_to_six = first ? one / 5 + 1 : one / 6 + 1, up_to_eight = first ? one / 7 + 1 : one / 8;
+  u32 const lower = pair ? up_to_two : up_to_four, upper = pair ? up_to_six : up_to_eight;
+  return size_class < 4 ? lower : upper;
 }
 
 /// offset / class_bytes(size_class): which block of a container an offset lies in. `offset` < 2^26.

@@ -320,13 +320,19 @@ class bulk_semaphore {
   /// Units for some of `lanes` sleepers; how many got theirs.
   WARPHEAP_DEVICE u32 take_reserved(u32 lanes) { return take(lanes, lanes); }
 
+  /// What of `n` units a balance has.
+  WARPHEAP_DEVICE static u32 lesser(i64 there, u32 n) {
+    if (there <= 0) return 0;
+    return there < n ? static_cast<u32>(there) : n;
+  }
+
   /// `reserved` is how many of the lanes R counts before; afterwards R counts the lanes that got
   /// nothing.
   WARPHEAP_DEVICE u32 take(u32 lanes, u32 reserved) {
     namespace state = bulk_semaphore_state;
     // acquire: as in wait().
     i64 const there = state::balance(word().fetch_add(state::change(-i64{lanes}, reserved), order::acquire));
-    u32 const taken = there <= 0 ? 0 : there < lanes ? static_cast<u32>(there) : lanes;
+    u32 const taken = lesser(there, lanes);
     i64 const rest = lanes - taken;
     // relaxed: back to where it was, by bulk.B5 for a moment only.
     if (rest != 0) word().fetch_add(state::change(rest, -rest), order::relaxed);
@@ -339,7 +345,7 @@ class bulk_semaphore {
     namespace state = bulk_semaphore_state;
     // acquire: as in wait().
     i64 const there = state::balance(word().fetch_add(state::change(-i64{n}, reserved ? n : 0), order::acquire));
-    got.units = there <= 0 ? 0 : there < n ? static_cast<u32>(there) : n;
+    got.units = lesser(there, n);
     i64 const rest = n - got.units;
     if (rest == 0) return;
     // bulk.B5: back to what is there. acquire: a caller that saw no units because of us did so

@@ -124,7 +124,10 @@ verdict reallocates_at_the_edges(scenario const& wide) {
   bench.free(given_back);
   found.include(keeps_patterns(bench, blocks));
   std::vector<u64> wanted;
-  for (size_t i = 0; i < blocks.size(); ++i) wanted.push_back(i % 3 == 0 ? 80 : i % 3 == 1 ? 0 : ~u64{0} / 2 - i);
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    u64 const unserved = i % 3 == 1 ? 0 : ~u64{0} / 2 - i;
+    wanted.push_back(i % 3 == 0 ? 80 : unserved);
+  }
   auto const resized = reallocate(bench, blocks, wanted);
   holdings left;
   for (size_t i = 0; i < blocks.size(); ++i) {

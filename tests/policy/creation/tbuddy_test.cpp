@@ -116,9 +116,11 @@ struct churn {
       u32 const bytes = 8 + random.below(random.below(8) ? 100 : most_bytes);
       words[slot] = bytes / 4;
       u32 const kind = random.below(8);
-      held[slot] = static_cast<u32*>(kind == 0   ? heap.create_aligned(512, bytes)
-                                     : kind == 1 ? heap.create_order(small_tbuddy::order_for(bytes))
-                                                 : heap.create(bytes));
+      void* made;
+      if (kind == 0) made = heap.create_aligned(512, bytes);
+      else if (kind == 1) made = heap.create_order(small_tbuddy::order_for(bytes));
+      else made = heap.create(bytes);
+      held[slot] = static_cast<u32*>(made);
       atomic_ref<u32>{held[slot] ? report->served : report->refused}.fetch_add(1, order::relaxed);
       if (!held[slot]) continue;
       held[slot][0] = held[slot][words[slot] - 1] = tag;

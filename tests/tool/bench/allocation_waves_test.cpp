@@ -66,6 +66,7 @@ u64 mallocs_of(bench::request const& asked, divergence kind) {
 TEST(TwoPhase, MakesTheSameCallsInOneKernelAndInAKernelAStep) {
   auto asked = request_of_two_phase();
   asked.divergences = {divergence::per_thread, divergence::per_warp, divergence::per_thread_block};
+  constexpr u32 drawn_by[] = {1, 32, 256};
   for (u64 const seed : {1u, 2u, 3u}) {
     asked.seed = seed;
     auto const rows = run("two_phase", asked);
@@ -73,7 +74,7 @@ TEST(TwoPhase, MakesTheSameCallsInOneKernelAndInAKernelAStep) {
     for (size_t i = 0; i < 6; ++i) {
       EXPECT_EQ(rows[i].fault, "");
       EXPECT_EQ(rows[i].operation, i % 2 ? "private" : "spree");
-      EXPECT_THAT(rows[i].parameters, Contains(Pair("drawn_by", i < 2 ? 1u : i < 4 ? 32u : 256u)));
+      EXPECT_THAT(rows[i].parameters, Contains(Pair("drawn_by", drawn_by[i / 2])));
       EXPECT_EQ(rows[i].operations, static_cast<double>(mallocs_of(asked, asked.divergences[i / 2]))) << seed;
       EXPECT_EQ(rows[i].failures, 0u);
       EXPECT_THAT(rows[i].times_us, SizeIs(2));

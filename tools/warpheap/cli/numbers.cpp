@@ -138,6 +138,11 @@ std::string format_bytes(u64 bytes) {
   return fmt::format("{} {}", bytes, names[power]);
 }
 
+int decimals_of(double value) {
+  if (value >= 99.95) return 0;
+  return value >= 9.995 ? 1 : 2;
+}
+
 std::string format_rate(double per_second) {
   constexpr char const* names[] = {"", " k", " M", " G", " T"};
   size_t power = 0;
@@ -145,8 +150,7 @@ std::string format_rate(double per_second) {
     per_second /= 1000;
     ++power;
   }
-  int const decimals = per_second >= 99.95 ? 0 : per_second >= 9.995 ? 1 : 2;
-  return fmt::format("{:.{}f}{}", per_second, decimals, names[power]);
+  return fmt::format("{:.{}f}{}", per_second, decimals_of(per_second), names[power]);
 }
 
 }  // namespace warpheap::tool

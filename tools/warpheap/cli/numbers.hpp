@@ -36,6 +36,9 @@ bench::size_range parse_range(std::string_view what, std::string_view text, u64 
 /// 8589934592 as "8 GiB", 1000 as "1000 B": exact, in the largest unit that divides it.
 std::string format_bytes(u64 bytes);
 
+/// Decimals that make `value`, below 999.5, a number of about three digits.
+int decimals_of(double value);
+
 /// About three digits and a unit of a thousand: 1.29e9 as "1.29 G".
 std::string format_rate(double per_second);
 

@@ -15,7 +15,7 @@ size_t printable_bytes(std::string_view text) {
   unsigned const first = byte(0);
   if (first < 0x80) return first >= 0x20 && first != 0x7f;
   if (first < 0xc2 || first > 0xf4) return 0;
-  size_t const bytes = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+  size_t const bytes = 2 + (first >= 0xe0) + (first >= 0xf0);
   for (size_t i = 1; i < bytes; ++i)
     if ((byte(i) & 0xc0) != 0x80) return 0;
   bool const is_c1 = first == 0xc2 && byte(1) < 0xa0;

@@ -54,9 +54,10 @@ std::vector<bench::divergence> parse_divergences(std::string const& typed) {
   std::vector<bench::divergence> kinds;
   if (typed.empty()) return kinds;
   for (auto const& part : split_list("--divergence", typed)) {
-    if (part != "thread" && part != "warp" && part != "block")
-      throw usage_error{fmt::format("--divergence: '{}' is none of thread, warp, block", part)};
-    kinds.push_back(part == "thread" ? per_thread : part == "warp" ? per_warp : per_thread_block);
+    if (part == "thread") kinds.push_back(per_thread);
+    else if (part == "warp") kinds.push_back(per_warp);
+    else if (part == "block") kinds.push_back(per_thread_block);
+    else throw usage_error{fmt::format("--divergence: '{}' is none of thread, warp, block", part)};
   }
   return kinds;
 }

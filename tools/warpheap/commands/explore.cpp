@@ -105,6 +105,13 @@ json json_of(exploration_row const& row, explore_flags const& flags) {
   return made;
 }
 
+/// How much has been done of what was asked for, from 0 to 1 or more.
+double part_done(exploration_row const& row, exploration_request const& asked) {
+  if (asked.seconds < 1e9) return row.seconds / asked.seconds;
+  if (asked.preemptions) return static_cast<double>(row.programs) / static_cast<double>(asked.programs);
+  return static_cast<double>(row.schedules) / static_cast<double>(asked.schedules);
+}
+
 int run_explore(explore_flags const& flags) {
   json_output output{flags.common.json};
   auto asked = parse_request(flags);
@@ -116,12 +123,8 @@ int run_explore(explore_flags const& flags) {
   {
     progress_bar bar;
     asked.proceed = [&](exploration_row const& row) {
-      double const part = asked.seconds < 1e9 ? row.seconds / asked.seconds
-                          : asked.preemptions
-                              ? static_cast<double>(row.programs) / static_cast<double>(asked.programs)
-                              : static_cast<double>(row.schedules) / static_cast<double>(asked.schedules);
       bar.show(fmt::format("{}, {} schedules", row.allocator, row.schedules),
-               static_cast<u64>(1000 * std::min(part, 1.0)), 1000);
+               static_cast<u64>(1000 * std::min(part_done(row, asked), 1.0)), 1000);
       return interruption.signal() == 0;
     };
     for (auto const& allocator : chosen.allocators) {
@@ -141,12 +144,10 @@ int run_explore(explore_flags const& flags) {
       {"allocator", ">programs", ">schedules", ">cut", ">states", ">seconds", "all within the bound", "right"}, 1};
   for (auto const& row : rows) {
     document["results"].push_back(json_of(row, flags));
+    auto const all = row.ended ? "yes" : "no";
     table.add({row.allocator, fmt::format("{}", row.programs), fmt::format("{}", row.schedules),
                fmt::format("{}", row.cut), fmt::format("{}", row.states), fmt::format("{:.2f}", row.seconds),
-               !asked.preemptions ? ""
-               : row.ended        ? "yes"
-                                  : "no",
-               row.fault.empty() ? "yes" : "NO"});
+               asked.preemptions ? all : "", row.fault.empty() ? "yes" : "NO"});
     if (!row.fault.empty()) table.note(fmt::format("{}\n{}", row.fault, replay_line(row, flags)));
   }
   if (!output.owns_standard_output()) print_output("{}", table.text("explore"));

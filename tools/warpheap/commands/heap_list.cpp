@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/numbers.hpp"
 #include "cli/printable.hpp"
 #include "io/text_table.hpp"
 
@@ -25,8 +26,7 @@ std::string short_bytes(u64 bytes) {
   double value = static_cast<double>(bytes);
   size_t unit = 0;
   for (; value >= 1023.5; value /= 1024) ++unit;  // which would be printed as 1024
-  int const digits = unit == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
-  return fmt::format("{:.{}f} {}", value, digits, units[unit]);
+  return fmt::format("{:.{}f} {}", value, unit == 0 ? 0 : decimals_of(value), units[unit]);
 }
 
 std::string heap_list(published_heaps const& seen, size_t line_columns) {

@@ -138,9 +138,9 @@ std::vector<join_recipe> parse_recipes(join_flags const& flags, choices const& c
   join_recipe recipe{.seed = chosen.seed};
   recipe.match = parse_real("--match", flags.match.empty() ? "1" : flags.match, 0, 1);
   recipe.skew = parse_real("--skew", flags.skew.empty() ? "0" : flags.skew, 0, 16);
-  std::string const typed = !flags.tuples.empty() ? flags.tuples : chosen.on->name() == "host" ? "16384" : "1048576";
+  std::string const usual = chosen.on->name() == "host" ? "16384" : "1048576";
   std::vector<join_recipe> recipes;
-  for (auto const& part : split_list("--tuples", typed)) {
+  for (auto const& part : split_list("--tuples", flags.tuples.empty() ? usual : flags.tuples)) {
     recipe.build_tuples = recipe.probe_tuples = parse_count("--tuples", part, 0, most_tuples);
     if (!flags.probe_tuples.empty())
       recipe.probe_tuples = parse_count("--probe-tuples", flags.probe_tuples, 0, most_tuples);

@@ -77,8 +77,8 @@ class checked_ref {
                                 source_site site = source_site::current()) const {
     size_t const known = memory ? usable_size(memory) : 0;
     void* const moved = memory && known == 0 ? nullptr : malloc(bytes, site);
-    size_t const kept = known < old_bytes ? known : old_bytes;
-    warp_copy(moved, memory, memory && moved ? (kept < bytes ? kept : bytes) : 0);
+    size_t const held = known < old_bytes ? known : old_bytes, kept = held < bytes ? held : bytes;
+    warp_copy(moved, memory, memory && moved ? kept : 0);
     bool const stays = known != 0 && !moved && bytes != 0 && bytes <= known && shrink(memory, bytes, site);
     // what is no block is reported by free(), once
     free((moved || bytes == 0 || (memory && known == 0)) ? memory : nullptr, site);

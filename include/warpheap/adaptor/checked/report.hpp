@@ -109,10 +109,9 @@ WARPHEAP_HOST_DEVICE inline void describe(text_line& line, recorded_error const&
   if (error.knows_free) line << "freed " << error.freed << ", ";
   switch (error.where) {
     case found_in::free:
-      line << (error.kind == memory_error::double_free  ? "freed again "
-               : error.kind >= memory_error::inner_free ? "freed "
-                                                        : "found in free ")
-           << error.found;
+      if (error.kind == memory_error::double_free) line << "freed again ";
+      else line << (error.kind >= memory_error::inner_free ? "freed " : "found in free ");
+      line << error.found;
       break;
     case found_in::quarantine: line << "found when it left the quarantine, in a call " << error.found; break;
     case found_in::check: line << "found by a check from the host"; break;

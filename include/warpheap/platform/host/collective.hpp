@@ -80,7 +80,8 @@ WARPHEAP_NO_TSAN inline void compute_common(warp& group, u32 mask, bool ballot) 
   u64 common = 0;
   for (u32 left = mask; left; left &= left - 1) {
     u64 const value = group.lanes[__builtin_ctz(left)].value;
-    common |= ballot ? (value ? left & -left : 0) : value;
+    if (!ballot) common |= value;
+    else if (value) common |= left & -left;
   }
   for (u32 left = mask; left; left &= left - 1) group.lanes[__builtin_ctz(left)].value = common;
 }

@@ -27,7 +27,7 @@ inline std::string describe(step_record const& step) {
   if (step.what == operation::fence || step.what == operation::pause) return text;
   if (step.what >= operation::ballot) return format_message({text, " mask ", hexadecimal(step.address, 8)});
   auto const place = describe_address(step.address), after = hexadecimal(step.after);
-  auto const weak = !step.stale ? "" : step.what == operation::store ? " (late)" : " (stale)";
+  auto const old = step.what == operation::store ? " (late)" : " (stale)", weak = step.stale ? old : "";
   if (step.what == operation::load) return format_message({text, " ", place, " = ", after, weak});
   return format_message({text, " ", place, ": ", hexadecimal(step.before), " -> ", after, weak});
 }

@@ -311,11 +311,11 @@ WARPHEAP_NO_TSAN inline void worker::observe(operation what, u64 address, u64 be
   lane& self = *running_;
   if (what >= operation::fence) return;
   bool const is_load = what == operation::load || what == operation::compare_exchange_failed;
-  u64 const result = what == operation::store ? 0 : is_load ? after : before;
+  u64 const seen = is_load ? after : before, result = what == operation::store ? 0 : seen;
   self.watched.add(address);
   self.watched.any |= stale;
   if (!is_load && before != after) wake_watchers(address);
-  schedule_->observed(self, address, is_load ? after : before, after, result);
+  schedule_->observed(self, address, seen, after, result);
 }
 
 WARPHEAP_NO_TSAN inline void worker::note_result(u64 result) {

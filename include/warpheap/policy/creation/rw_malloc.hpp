@@ -241,7 +241,8 @@ class rw_malloc {
       if (lowest_bit(rest) < simt::lane_id()) before += theirs;
       all += theirs;
     }
-    u32 const wanted = !is_part ? units : simt::lane_id() == leader ? all : 0;
+    u32 wanted = units;
+    if (is_part) wanted = simt::lane_id() == leader ? all : 0;
     u64 const unit = walk.run({wanted, is_part || units == 0 ? 1 : units, is_part}, windows_as_one);
     u64 const first = simt::shuffle(together, unit, leader);
     if (!is_part) return unit;

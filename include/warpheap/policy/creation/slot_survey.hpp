@@ -198,7 +198,8 @@ template <class Creation>
 launch_shape survey_shape(Creation const& heap) {
   constexpr u64 places_a_thread = 8, most_threads = 16384;
   u64 const wanted = div_ceil(heap.slot_places(), places_a_thread);
-  return shape_for(wanted == 0 ? 1 : wanted < most_threads ? wanted : most_threads, 128);
+  if (wanted == 0) return shape_for(1, 128);
+  return shape_for(wanted < most_threads ? wanted : most_threads, 128);
 }
 
 /// Puts free pieces together, as before a count, by a whole grid that the host launches.

@@ -241,7 +241,9 @@ void expect_row_like_bits(random_sequence& random) {
   rw_malloc_parts::unit_row<Words> row{};
   for (u32& word : row.word) {
     u32 const drawn = random.below(4);
-    word = drawn == 0 ? 0 : drawn == 1 ? full_mask : drawn == 2 ? full_mask << random.below(32) : random.next();
+    if (drawn == 1) word = full_mask;
+    else if (drawn == 2) word = full_mask << random.below(32);
+    else if (drawn == 3) word = random.next();
   }
   auto const is_free = [&](u32 unit) { return unit < row.units && (row.word[unit / 32] >> unit % 32 & 1) != 0; };
   u32 start = 0;

@@ -73,7 +73,7 @@ struct mixed_traffic {
   WARPHEAP_DEVICE void operator()(Allocator heap, lanes_report* report) const {
     u32 const me = static_cast<u32>(global_thread_index());
     for (u32 round = 0; round < 5; ++round) {
-      u32 const kind = (me + round) % 4, bytes = kind == 0 ? 64 : kind == 1 ? 4096 : kind == 2 ? 8192 : 12288;
+      u32 const pages = (me + round) % 4, bytes = pages != 0 ? pages * 4096 : 64;
       auto* const block = static_cast<u32*>(heap.create(bytes));
       atomic_ref<u32>{block ? report->served : report->refused}.fetch_add(1, order::relaxed);
       if (!block) continue;

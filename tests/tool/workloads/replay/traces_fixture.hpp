@@ -36,7 +36,8 @@ struct use_blocks {
       return;
     }
     heap.free(held);
-    blocks[me] = me % 5 == 0 ? heap.calloc(1, bytes) : me % 7 == 0 ? heap.aligned_alloc(64, bytes) : heap.malloc(bytes);
+    if (me % 5 == 0) blocks[me] = heap.calloc(1, bytes);
+    else blocks[me] = me % 7 == 0 ? heap.aligned_alloc(64, bytes) : heap.malloc(bytes);
     heap.free(heap.malloc(24));
   }
 };

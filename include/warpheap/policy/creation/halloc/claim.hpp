@@ -9,7 +9,8 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace halloc_parts 
 /// Chunks of a word that exist in a slab of `capacity` chunks (halloc.C4).
 WARPHEAP_HOST_DEVICE constexpr u32 existing(u32 capacity, u32 word) {
   u32 const before = word_chunks * word;
-  return capacity >= before + word_chunks ? ~0u : low_mask32(capacity > before ? capacity - before : 0);
+  if (capacity >= before + word_chunks) return ~0u;
+  return low_mask32(capacity > before ? capacity - before : 0);
 }
 
 /// What is free in a word, as a hint.

@@ -287,7 +287,8 @@ class slab_supply {
   }
   WARPHEAP_DEVICE u32 slabs_at_a_time_log2() const {
     u32 const share = log2_floor(table().slabs()), most = share > 5 ? share - 5 : 0;
-    return most != 0 && is_plenty() ? (most < 6 ? most : 6) : 0;
+    if (most == 0 || !is_plenty()) return 0;
+    return most < 6 ? most : 6;
   }
   /// Whether a quarter of some slabs drawn at random are free, or TBuddy has plenty.
   WARPHEAP_DEVICE bool is_roomy() const {

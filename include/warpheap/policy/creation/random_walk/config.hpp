@@ -38,7 +38,8 @@ WARPHEAP_HOST_DEVICE constexpr bool is_valid(random_walk_config const& config) {
 
 /// The name that an allocator of the kind goes by.
 WARPHEAP_HOST_DEVICE constexpr char const* name_of(walk_kind kind) {
-  return kind == walk_kind::plain ? "rw" : kind == walk_kind::bitmap ? "rw_bitmap" : "corw";
+  if (kind == walk_kind::plain) return "rw";
+  return kind == walk_kind::bitmap ? "rw_bitmap" : "corw";
 }
 
 #if !defined(__CUDACC_RTC__)

@@ -73,7 +73,8 @@ class search {
   /// The `mine`-th word that the pass looks at; none if there are fewer words.
   WARPHEAP_DEVICE u32 place_of(u32 mine) const {
     u32 const words = table_.words();
-    return mine < words ? (start_ < words - mine ? start_ + mine : start_ - (words - mine)) : none;
+    if (mine >= words) return none;
+    return start_ < words - mine ? start_ + mine : start_ - (words - mine);
   }
 
   WARPHEAP_DEVICE mask_type room_of(u32 index) const {
@@ -112,7 +113,8 @@ class search {
     // We may get the pages that its holder leaves.
     bool const waits = Faults::waits_for_locks && !mine && seen.free(room) != 0;
     if (simt::ballot(active_, waits) != 0) simt::pause(pause_nanoseconds);
-    return mine ? left & ~dealt.taken : waits ? seen.free(room) : 0;
+    if (mine) return left & ~dealt.taken;
+    return waits ? seen.free(room) : 0;
   }
 
   /// One round in which each lane takes one page of its word, if a lane needs it. Returns the pages

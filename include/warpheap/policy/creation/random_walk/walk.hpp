@@ -96,7 +96,7 @@ class walk {
   /// Steps after which a walk gives up: enough to find a page if one in a thousand is free, but no
   /// more than four times the number of places.
   WARPHEAP_HOST_DEVICE static u32 most_steps(u32 places) {
-    constexpr u32 most = Config.walk_steps != 0 ? Config.walk_steps : by_page ? 8192 : 512;
+    constexpr u32 usual = by_page ? 8192 : 512, most = Config.walk_steps != 0 ? Config.walk_steps : usual;
     return 4 * u64{places} < most ? 4 * places : most;
   }
 

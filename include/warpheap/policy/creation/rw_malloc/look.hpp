@@ -140,7 +140,8 @@ class look {
   WARPHEAP_DEVICE free_span runs_of(view const& seen, u32 stopping, u64 base, u64 end, u64 start, u64 open) const {
     u64 const from = start > base ? start : base, tail = end - (open > base ? open : base);
     u64 const head = seen.head - from;
-    u32 const mine = !seen.stops ? 0 : head > seen.longest ? static_cast<u32>(head) : seen.longest;
+    u32 mine = 0;
+    if (seen.stops) mine = head > seen.longest ? static_cast<u32>(head) : seen.longest;
     u32 longest = static_cast<u32>(tail);
     WARPHEAP_NO_UNROLL
     while (u32 const longer = simt::ballot(active_, mine > longest))

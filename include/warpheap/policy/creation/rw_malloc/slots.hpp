@@ -24,7 +24,8 @@ WARPHEAP_HOST_DEVICE constexpr void add_word(Runs& runs, u32 free) {
   for (u32 bit = 0; bit < 32;) {
     u32 const rest = free >> bit;  // the zeros shifted in are no units
     u32 const length = free_at_start(rest), next = rest >> (length % 32);
-    u32 const taken = length == 32 ? 0 : next != 0 ? lowest_bit(next) : 32 - bit - length;
+    u32 taken = 0;
+    if (length != 32) taken = next != 0 ? lowest_bit(next) : 32 - bit - length;
     runs.add(length, taken);
     bit += length + taken;
   }

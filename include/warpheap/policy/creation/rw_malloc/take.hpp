@@ -71,7 +71,8 @@ class take {
   template <u32 Each>
   WARPHEAP_DEVICE run_taken lock(unit_run run, u32& locked, backoff& nap) const {
     u32 const base = locked + rank_ * Each, words = run.words();
-    u32 const ours = base >= words ? 0 : words - base < Each ? words - base : Each;
+    u32 ours = words - base < Each ? words - base : Each;
+    if (base >= words) ours = 0;
     // We lock only words below the first one held: crowds that lock words that they cannot keep
     // would never finish.
     u32 held = 0, got = 0;  // bit i: our i-th word

@@ -131,7 +131,8 @@ class walk {
 
   /// The least number of units that a lane wants, or 31 if all want more.
   WARPHEAP_DEVICE u32 least_wanted(u32 needing, window_wish wish) const {
-    u32 const wanted = needing >> simt::lane_id() & 1 ? 1u << (wish.units < 31 ? wish.units : 31) : 0;
+    u32 wanted = 0;
+    if (needing >> simt::lane_id() & 1) wanted = 1u << (wish.units < 31 ? wish.units : 31);
     return lowest_bit(simt::reduce_or(active_, wanted));
   }
 

@@ -96,7 +96,8 @@ struct page_layout {
   /// The chunks of segment `segment` that exist in a page of `capacity`.
   WARPHEAP_HOST_DEVICE static constexpr u32 valid_mask(u32 capacity, u32 segment) {
     u32 const before = segment * segment_chunks;
-    return capacity >= before + segment_chunks ? ~0u : low_mask32(capacity > before ? capacity - before : 0);
+    if (capacity >= before + segment_chunks) return ~0u;
+    return low_mask32(capacity > before ? capacity - before : 0);
   }
 
   /// The chunk of `units` units that starts `offset` bytes into its page; no_chunk if none does. It

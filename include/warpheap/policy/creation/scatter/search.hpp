@@ -39,7 +39,8 @@ class search {
   WARPHEAP_HOST_DEVICE static constexpr u32 page_at(u32 place, u32 part, u32 pages, u32 access_block_pages) {
     u32 const range = Config.open_blocks * access_block_pages < pages ? Config.open_blocks * access_block_pages : pages;
     u32 const page = scale_below(place, range) + part;
-    return page < range ? page : part < range ? page - range : 0;
+    if (page < range) return page;
+    return part < range ? page - range : 0;
   }
 
   /// Takes chunks from page `named` or, if that is `none`, from a page where a look showed room. It

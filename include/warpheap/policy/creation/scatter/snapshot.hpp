@@ -78,7 +78,8 @@ class snapshot {
     return layout::is_flat(now.units()) ? now.low() : stored_field(page, segment);
   }
   static u32 taken(page_word now) {
-    return !now.has_chunks() ? 0 : layout::is_flat(now.units()) ? popcount(now.low()) : now.low();
+    if (!now.has_chunks()) return 0;
+    return layout::is_flat(now.units()) ? popcount(now.low()) : now.low();
   }
   static u64 bytes_of_block(page_word now) {
     return now.is_run() ? u64{now.low()} * layout::page_bytes : u64{now.units()} * layout::unit_bytes;

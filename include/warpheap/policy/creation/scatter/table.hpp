@@ -109,7 +109,8 @@ class table {
   /// 4 KiB the list takes less than a ten-thousandth of the pool.
   WARPHEAP_HOST_DEVICE u32 run_list_entries() const {
     u32 const share = pages_ / 16;
-    return share < 32 ? 32 : share < most_list_entries ? share : most_list_entries;
+    if (share < 32) return 32;
+    return share < most_list_entries ? share : most_list_entries;
   }
   WARPHEAP_HOST_DEVICE u64 metadata_bytes() const {
     return run_list_offset() + align_up(u64{4} * run_list_entries(), 128);
@@ -196,7 +197,8 @@ class table {
     u32 taken = flat ? low : 0;
     // relaxed: a hint; the fetch_or says what was free.
     if (!flat && low < capacity && !seen.is_free()) taken = field(which, segment).load(order::relaxed);
-    u32 const promised = flat ? wanted : wanted < capacity - low ? wanted : capacity - low;
+    u32 promised = wanted;
+    if (!flat && wanted >= capacity - low) promised = capacity - low;
     u32 const free = layout::valid_mask(capacity, segment) & ~taken;
     u32 const bits = lowest_of_field(free, promised);
     u32 const next = flat ? low | bits : low + promised;
@@ -343,7 +345,8 @@ class table {
       page_word const seen = load(which);
       // A flat page of another size was cleaned up: these chunks were free already. For a
       // hierarchical page the bits of its field have said so themselves.
-      u32 const owned = !flat ? what : seen.units() == units ? seen.low() & what : 0;
+      u32 owned = what;
+      if (flat) owned = seen.units() == units ? seen.low() & what : 0;
       bool const makes_room = owned != 0 && seen.is_full();
       // scatter.F1: the page is withdrawn before it gets room.
       if (makes_room && !withdrawn) withdraw_full(which / region_pages, 1);

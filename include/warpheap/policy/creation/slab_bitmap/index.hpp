@@ -89,7 +89,7 @@ class slab_index {
     WARPHEAP_NO_UNROLL
     for (u32 turn = 0; found == 0 && (named != 0 || (turn < summaries && turn < most_summaries));) {
       if (named == 0) {
-        group = turn == 0 ? group : group + 1 < summaries ? group + 1 : 0;
+        if (turn != 0) group = group + 1 < summaries ? group + 1 : 0;
         named = rotate_left(summary(group).load(order::relaxed), 0 - start / 64);
         ++turn;
         continue;

@@ -217,7 +217,9 @@ class block_service {
       u32 const mine = search.look(table.opaque(), warpheap::opaque(size_class), group.size);
       u32 const finders = simt::ballot(active, mine != slab_search::none) & group.mask;
       u32 const by_count = simt::ballot(active, mine != slab_search::none && search.is_hasty()) & group.mask;
-      u32 const finder = lowest_bit(by_count != 0 ? by_count : finders != 0 ? finders : group.mask);
+      u32 named = by_count;
+      if (named == 0) named = finders != 0 ? finders : group.mask;
+      u32 const finder = lowest_bit(named);
       u32 const slab = simt::shuffle(active, mine, finder);
       bool passes = by_count != 0;
       u64 claimed = 0;

@@ -101,9 +101,8 @@ enum class item_length { none, is_short, is_long, is_huge };
 /// Items of more entries than this are long, or huge.
 constexpr u32 long_list = 128, huge_list = 2048;
 WARPHEAP_DEVICE inline item_length length_for(u32 entries) {
-  return entries > huge_list   ? item_length::is_huge
-         : entries > long_list ? item_length::is_long
-                               : item_length::is_short;
+  if (entries > huge_list) return item_length::is_huge;
+  return entries > long_list ? item_length::is_long : item_length::is_short;
 }
 
 /// Calls `work(team, item)` for the item of each lane that is not huge: the lane alone does a short

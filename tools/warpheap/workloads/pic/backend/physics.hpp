@@ -76,11 +76,15 @@ struct leap_frog {
   }
 };
 
+/// `value` within [-most, most]; NaN, which fails both comparisons, as -most.
+WARPHEAP_DEVICE inline float limited(float value, float most) {
+  if (value > most) return most;
+  return value > -most ? value : -most;
+}
+
 /// `cells` as a part of a side of 2^log2 cells.
 WARPHEAP_DEVICE inline u32 as_position(float cells, u32 log2) {
-  // NaN fails both comparisons.
-  cells = cells > fastest ? fastest : cells > -fastest ? cells : -fastest;
-  float const parts = cells * static_cast<float>(1u << (32 - log2));
+  float const parts = limited(cells, fastest) * static_cast<float>(1u << (32 - log2));
   return static_cast<u32>(static_cast<i64>(parts + (parts < 0 ? -0.5f : 0.5f)));
 }
 
@@ -148,9 +152,7 @@ struct sum_particles {
 
  private:
   WARPHEAP_DEVICE static u64 fixed_point(float value) {
-    constexpr float most = 1 << 20;
-    value = value > most ? most : value > -most ? value : -most;
-    return static_cast<u64>(static_cast<i64>(static_cast<double>(value) * (1 << 24)));
+    return static_cast<u64>(static_cast<i64>(static_cast<double>(limited(value, 1 << 20)) * (1 << 24)));
   }
   WARPHEAP_DEVICE static u32 bits(float value) {
     u32 word;

@@ -120,7 +120,8 @@ class stress_run {
       u64 const bytes = all.of(draw_.next());
       return bench::log_uniform_draw::from({bytes, bytes});
     }
-    return kind < 3 ? all : bench::log_uniform_draw::from({small < largest() ? small : small / 4, largest()});
+    if (kind < 3) return all;
+    return bench::log_uniform_draw::from({small < largest() ? small : small / 4, largest()});
   }
 
   stress_round draw_round() {

@@ -94,10 +94,9 @@ struct stress_round {
     step.hands_over = what >= 4 && what < 9;
     step.allocates = what < 13;
     u32 const call = random.below(8);
-    step.call = call < 4    ? stress_call::malloc
-                : call == 4 ? stress_call::calloc
-                : call == 5 ? stress_call::aligned_alloc
-                            : stress_call::malloc_warp;
+    if (call == 4) step.call = stress_call::calloc;
+    else if (call == 5) step.call = stress_call::aligned_alloc;
+    else if (call > 5) step.call = stress_call::malloc_warp;
     step.bytes = sizes.of(random.next());
     if (step.call == stress_call::calloc) {
       step.objects = 1 + random.below(4);

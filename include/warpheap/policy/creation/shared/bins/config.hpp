@@ -55,7 +55,8 @@ inline std::string describe(ualloc_config const& config) {
 
 /// The largest block of a configuration, log2 of bytes.
 WARPHEAP_HOST_DEVICE constexpr u32 largest_block_log2(ualloc_config const& config) {
-  return config.largest_log2 != 0 ? config.largest_log2 : config.wide_bins ? 11 : 10;
+  if (config.largest_log2 != 0) return config.largest_log2;
+  return config.wide_bins ? 11 : 10;
 }
 
 /// Whether the bins can work with a configuration.

@@ -29,11 +29,16 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace bins {
 /// The pages of a chunk as bits: pure functions of its two words.
 namespace page_bits {
 
+/// Bits of a word whose first is `begin` that are beyond `pages`.
+WARPHEAP_HOST_DEVICE constexpr u64 beyond(u32 pages, u32 begin) {
+  if (pages >= begin + 64) return 0;
+  return pages <= begin ? ~u64{0} : ~low_mask(pages - begin);
+}
+
 /// Bits of word `word` that stand for no page of the chunk, or for a special one.
 WARPHEAP_HOST_DEVICE constexpr u64 unusable(chunk_shape chunk, u32 word) {
   u32 const begin = word * 64, pages = chunk.pages(), specials = chunk.specials();
-  u64 const beyond = pages >= begin + 64 ? 0 : pages <= begin ? ~u64{0} : ~low_mask(pages - begin);
-  return beyond | (word == 0 ? low_mask(specials) : 0);
+  return beyond(pages, begin) | (word == 0 ? low_mask(specials) : 0);
 }
 
 /// The lowest free pages of a word, up to `wanted`; or, if `run` is not 1, one run of `run` pages.
