@@ -66,35 +66,42 @@ inline bool same_wait(lane const& left, lane const& right) {
          (left.state != lane_state::at_collective || left.mask == right.mask);
 }
 
-inline std::string worker::deadlock_report() const {
-  std::string waits;
-  u32 lines = 0;
+/// What lanes wait for, a line for those of a warp that wait for the same.
+struct waits_told {
+  static constexpr u32 most_lines = 32;
+  std::string lines;
+  u32 count = 0;
   bool at_barrier = false, elsewhere = false;
+
+  void tell(warp const& group) {
+    for (u32 rest = group.existing & ~group.exited; rest != 0;) {
+      auto const& first = group.lanes[__builtin_ctz(rest)];
+      u32 alike = 0;
+      for (u32 left = rest; left != 0; left &= left - 1)
+        if (same_wait(first, group.lanes[__builtin_ctz(left)])) alike |= left & -left;
+      (first.state == lane_state::at_sync_block ? at_barrier : elsewhere) = true;
+      if (++count <= most_lines) lines += describe_wait(group, alike);
+      rest &= ~alike;
+    }
+  }
+};
+
+inline std::string worker::deadlock_report() const {
+  waits_told waits;
   for (u32 i = 0; i < place_count_; ++i) {
     auto const& block = places_[i];
     if (!block.of) continue;
-    for (u32 w = 0; w * warp_lanes < block.of->shape.threads; ++w) {
-      auto const& group = block.warps[w];
-      u32 rest = group.existing & ~group.exited;
-      while (rest) {
-        u32 alike = 0;
-        auto const& first = group.lanes[__builtin_ctz(rest)];
-        for (u32 id = 0; id < warp_lanes; ++id) {
-          if (rest >> id & 1 && same_wait(first, group.lanes[id])) alike |= 1u << id;
-        }
-        (first.state == lane_state::at_sync_block ? at_barrier : elsewhere) = true;
-        if (++lines <= 32) waits += describe_wait(group, alike);
-        rest &= ~alike;
-      }
-    }
+    for (u32 w = 0; w * warp_lanes < block.of->shape.threads; ++w) waits.tell(block.warps[w]);
   }
-  if (lines > 32) waits += format_message({"\n  and ", lines - 32, " more groups of lanes"});
-  std::string text =
-      at_barrier && elsewhere ? "deadlock, with a divergent sync_block: no lane can run" : "deadlock: no lane can run";
-  if (u64 const waiting = work_->waiting_blocks()) {
+  std::string text = "deadlock";
+  if (waits.at_barrier && waits.elsewhere) text += ", with a divergent sync_block";
+  text += ": no lane can run";
+  if (u64 const waiting = work_->waiting_blocks())
     text += format_message({"; ", waiting, " thread blocks have not started"});
-  }
-  return text + waits;
+  text += waits.lines;
+  if (waits.count > waits.most_lines)
+    text += format_message({"\n  and ", waits.count - waits.most_lines, " more groups of lanes"});
+  return text;
 }
 
 }  // namespace warpheap::host::detail

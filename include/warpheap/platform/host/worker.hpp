@@ -115,6 +115,7 @@ class worker {
   lane* next();
   void wake_first();
   void wake_paused(bool all);
+  bool wake_when_none_is_ready();
   void wake_watchers(u64 address);
   void observe(operation what, u64 address, u64 before, u64 after, bool stale);
   WARPHEAP_NO_TSAN situation now(u64 pending = 0) { return {ready_, draws_, statistics_.steps, live_lanes_, pending}; }
@@ -261,6 +262,19 @@ WARPHEAP_NO_TSAN inline void worker::wake_paused(bool all) {
   while (!paused_.empty() && (all || paused_.front()->wake_step <= statistics_.steps)) wake_first();
 }
 
+/// Makes paused lanes ready; false if there are none, or main_ must look first.
+WARPHEAP_NO_TSAN inline bool worker::wake_when_none_is_ready() {
+  if (paused_.empty()) return false;
+  if (!deterministic_) {
+    if (places_used_ < usable_places_ && ++dry_turns_ >= patience_) return false;
+    if (workers_ > 1) sched_yield();  // they may wait for lanes of another worker
+  }
+  if (!watches_) wake_paused(true);
+  else if (++idle_wakes_ <= schedule_->idle_wakes()) wake_first();
+  else hangs_ = true;
+  return !hangs_;
+}
+
 /// Takes the next lane to run out of the queue; null if main_ must look first.
 WARPHEAP_NO_TSAN inline lane* worker::next() {
   if (work_->failed()) return nullptr;
@@ -271,17 +285,7 @@ WARPHEAP_NO_TSAN inline lane* worker::next() {
     switches_left_ = turn_budget;
     if (!paused_.empty()) wake_first();
   }
-  if (ready_.empty()) {
-    if (paused_.empty()) return nullptr;
-    if (!deterministic_) {
-      if (places_used_ < usable_places_ && ++dry_turns_ >= patience_) return nullptr;
-      if (workers_ > 1) sched_yield();  // they may wait for lanes of another worker
-    }
-    if (!watches_) wake_paused(true);
-    else if (++idle_wakes_ <= schedule_->idle_wakes()) wake_first();
-    else hangs_ = true;
-    if (hangs_) return nullptr;
-  }
+  if (ready_.empty() && !wake_when_none_is_ready()) return nullptr;
   return deterministic_ ? schedule_->next(now()) : ready_.pop();
 }
 

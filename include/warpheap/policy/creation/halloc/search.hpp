@@ -91,16 +91,10 @@ class block_search {
   WARPHEAP_DEVICE u32 next_slab() {
     WARPHEAP_NO_UNROLL
     for (;;) {
-      if (u32 const lanes = simt::ballot(group_.mask, worth_ != 0)) {
-        u32 const lane = lowest_bit(lanes), mine = worth_ != 0 ? in_turn(lowest_bit(worth_)) : none;
-        if (simt::lane_id() == lane) worth_ &= worth_ - 1;
-        return simt::shuffle(group_.mask, mine, lane);
-      }
+      if (u32 const lanes = simt::ballot(group_.mask, worth_ != 0)) return next_worth_a_visit(lowest_bit(lanes));
       if (stage_ == stage::tbuddy) {
-        u32 const slab = broadcast(group_, group_.leads ? supply_type{table()}.make_alone() : none);
-        brought_ = slab != none;
+        u32 const slab = ask_tbuddy();
         if (brought_) return slab;
-        stage_ = stage::second_round;
       }
       if (is_answered()) return none;
       if (stage_ == stage::mutex) {
@@ -114,6 +108,21 @@ class block_search {
         stage_ = stage::mutex;
       }
     }
+  }
+
+  /// The first slab that `lane` has marked.
+  WARPHEAP_DEVICE u32 next_worth_a_visit(u32 lane) {
+    u32 const mine = worth_ != 0 ? in_turn(lowest_bit(worth_)) : none;
+    if (simt::lane_id() == lane) worth_ &= worth_ - 1;
+    return simt::shuffle(group_.mask, mine, lane);
+  }
+
+  /// A slab of TBuddy's memory, locked; `none` if it has none, and then it is not asked again.
+  WARPHEAP_DEVICE u32 ask_tbuddy() {
+    u32 const slab = broadcast(group_, group_.leads ? supply_type{table()}.make_alone() : none);
+    brought_ = slab != none;
+    if (!brought_) stage_ = stage::second_round;
+    return slab;
   }
 
   /// Whether a search that began after our call has found nothing for us.
@@ -200,6 +209,7 @@ class block_search {
   ///
   /// waiting  the lanes without a block
   /// before   what lock_unused() saw, if nothing is promised; valid in the leader
+  // NOLINTNEXTLINE(readability-function-cognitive-complexity)
   WARPHEAP_DEVICE bool take_from(u32 slab, u32 waiting, u32 promised, slab_state before) {
     // The leader's acquires cover all lanes: we see words no older than `before` (halloc.A4), and a
     // slab that we locked as the others left it.

@@ -175,6 +175,7 @@ class block_service {
   /// No blocks: a search must follow. Refused: a search that began after our call has found
   /// nothing, and the call has a number then. Any lane alone; waits a while for threads that
   /// replace the head.
+  // NOLINTNEXTLINE(readability-function-cognitive-complexity)
   WARPHEAP_DEVICE lead ask_rows(u32 size, u32 wanted, u64& call) const {
     u32 const entry = table_.my_entry(size), kind = kind_of(size), length = length_of(size);
     place_rule const rule = table_.rule(entry);

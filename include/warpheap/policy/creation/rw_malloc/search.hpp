@@ -172,51 +172,63 @@ class search {
   /// return.
   WARPHEAP_DEVICE bool next_group(u64& at, u64 to, u64 units, open_run& before, group_word& found) const {
     u64 const first = at + look_.rank() * lane_groups;
-    u64 const base = first * table_type::group_units;
-    group_word noted[lane_groups], hit_noted{0};  // loads before their use
-    for (u32 i = 0; i < lane_groups; ++i)
-      noted[i] = first + i < to ? Faults::read_note(table_.group(first + i)) : group_word{0};
-    u64 head = base, tail = base;  // as in a look at words, for the groups seen so far
-    bool stops = false;
-    u32 hit = lane_groups;
-    u64 hit_opened = 0;  // start of the run open there, if in our groups
-    for (u32 i = 0; i < lane_groups; ++i) {
-      if (hit != lane_groups || first + i >= to) continue;
-      u64 const here = base + i * table_type::group_units;
-      u32 const all = table_.units_of_group(first + i);
-      u64 const joined = stops ? here + noted[i].at_start() - tail : 0;
-      if (!noted[i].noted() || noted[i].longest() >= units || joined >= units) {
-        hit = i;
-        hit_noted = noted[i];
-        hit_opened = stops ? tail : none;
-        continue;
-      }
-      if (!stops) head = here + noted[i].at_start();
-      if (noted[i].at_start() == all) continue;
-      stops = true;
-      tail = here + all - noted[i].at_end();
-    }
-    u32 const stopping = simt::ballot(active_, stops);
-    open_run const mine = look_.opened_below(stopping & simt::lanes_below(), tail, before);
-    if (first < to && head - mine.start >= units) {
-      hit = 0;  // a run from before is long enough, somewhere in our first groups
-      hit_noted = noted[0];
-      hit_opened = none;
-    }
-    u32 const hitting = simt::ballot(active_, hit != lane_groups);
+    group_view seen = view_of(first, to, units);
+    u32 const stopping = simt::ballot(active_, seen.stops);
+    open_run const mine = look_.opened_below(stopping & simt::lanes_below(), seen.tail, before);
+    // a run from before may be long enough, somewhere in our first groups
+    if (first < to && seen.head - mine.start >= units) seen.hit = {0, seen.first_noted, none};
+    u32 const hitting = simt::ballot(active_, seen.hit.which != lane_groups);
     if (hitting == 0) {
-      before = look_.opened_below(stopping, tail, before);
+      before = look_.opened_below(stopping, seen.tail, before);
       u64 const end = at + u64{look_.lanes()} * lane_groups;
       at = end < to ? end : to;
       return false;
     }
     u32 const lane = lowest_bit(hitting);
-    bool const in_lane = hit_opened != none;
-    u64 const start = simt::shuffle(active_, in_lane ? hit_opened : mine.start, lane);
+    bool const in_lane = seen.hit.opened != none;
+    u64 const start = simt::shuffle(active_, in_lane ? seen.hit.opened : mine.start, lane);
     before = {start, simt::shuffle(active_, u32{in_lane || mine.begins}, lane) != 0};
-    at = simt::shuffle(active_, first + hit, lane);
-    found.word = simt::shuffle(active_, hit_noted.word, lane);
+    at = simt::shuffle(active_, first + seen.hit.which, lane);
+    found.word = simt::shuffle(active_, seen.hit.noted.word, lane);
     return true;
+  }
+
+  /// A group that may have a run, or the end of one.
+  struct group_hit {
+    u32 which = lane_groups;  ///< of the lane's groups; lane_groups: none
+    group_word noted{0};
+    u64 opened = 0;  ///< start of the run open there; `none` if before the lane's groups
+  };
+  /// What the notes of a lane's groups show.
+  struct group_view {
+    u64 head, tail;  ///< as in a look at words, of the groups before the hit
+    bool stops;
+    group_word first_noted;
+    group_hit hit;
+  };
+
+  /// Of the groups from `first` on, those before `to`.
+  WARPHEAP_DEVICE group_view view_of(u64 first, u64 to, u64 units) const {
+    u64 const base = first * table_type::group_units;
+    group_word noted[lane_groups];  // loads before their use
+    for (u32 i = 0; i < lane_groups; ++i)
+      noted[i] = first + i < to ? Faults::read_note(table_.group(first + i)) : group_word{0};
+    group_view seen{base, base, false, noted[0], {}};
+    for (u32 i = 0; i < lane_groups; ++i) {
+      if (seen.hit.which != lane_groups || first + i >= to) continue;
+      u64 const here = base + i * table_type::group_units;
+      u32 const all = table_.units_of_group(first + i);
+      u64 const joined = seen.stops ? here + noted[i].at_start() - seen.tail : 0;
+      if (!noted[i].noted() || noted[i].longest() >= units || joined >= units) {
+        seen.hit = {i, noted[i], seen.stops ? seen.tail : none};
+        continue;
+      }
+      if (!seen.stops) seen.head = here + noted[i].at_start();
+      if (noted[i].at_start() == all) continue;
+      seen.stops = true;
+      seen.tail = here + all - noted[i].at_end();
+    }
+    return seen;
   }
 
   /// Looks at the words of group `at`, whose note some lane read as `noted`. Takes the runs that
@@ -242,22 +254,32 @@ class search {
         u64 const behind = place + sought.units;
         if (place < first) before = {behind < first ? behind : first, true};
       } else if (got.how == run_taken::lost) {
-        // The place was the first of its run, so what is left of the run before it is too short,
-        // unless the first units of the place are free too, and the block may lie anywhere.
-        bool const settled = sought.align != 1 || got.first == place;
-        if (place > lost || settled) before = {(settled ? got.last : lost) + 1, true};
-        lost = settled ? none : got.last;
+        lost = look_on(lost, before, place, sought, got);
       } else {
-        // The unit before the place was seen taken, so all that lies before is settled: we come
-        // back only for a better place.
-        u64 const back = (place > sought.units ? place - sought.units : 0) / table_type::group_units;
-        before = {back * table_type::group_units, back == 0};
-        at = back;
-        --moves_left_;
-        simt::pause(pause_nanoseconds);
+        go_back(at, before, place, sought);
         return true;
       }
     }
+  }
+
+  /// After units of a place were lost to others: the taken unit before which there is more to look
+  /// at, or `none`.
+  WARPHEAP_DEVICE u64 look_on(u64 lost, open_run& before, u64 place, run_wish sought, run_taken got) const {
+    // The place was the first of its run, so what is left of the run before it is too short,
+    // unless the first units of the place are free too, and the block may lie anywhere.
+    bool const settled = sought.align != 1 || got.first == place;
+    if (place > lost || settled) before = {(settled ? got.last : lost) + 1, true};
+    return settled ? none : got.last;
+  }
+
+  /// The unit before the place was seen taken, so all that lies before is settled: we come back
+  /// only for a better place.
+  WARPHEAP_DEVICE void go_back(u64& at, open_run& before, u64 place, run_wish sought) {
+    u64 const back = (place > sought.units ? place - sought.units : 0) / table_type::group_units;
+    before = {back * table_type::group_units, back == 0};
+    at = back;
+    --moves_left_;
+    simt::pause(pause_nanoseconds);
   }
 
   /// A place in the words of group `at`. Units below the start of `before`, and the unit `lost`,

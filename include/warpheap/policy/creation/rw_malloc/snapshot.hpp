@@ -51,41 +51,50 @@ class snapshot {
   /// One line for every invariant that does not hold.
   invariant_report check_invariants() const {
     invariant_report report;
-    bool inside = false;
-    u64 start = 0;
+    block_at at;
+    for (u32 i = 0; i < table_.words(); ++i) check_word(i, at, report);
+    if (at.inside) report.push_back("rw.U1: a block without an end");
     for (u32 i = 0; i < table_.words(); ++i) {
-      auto const say = [&](char const* what, u64 unit) {
-        report.push_back(what + (" at unit " + std::to_string(unit)));
-      };
-      if (word(i).locked()) say("walk.K2: a locked word", u64{32} * i);
-      // most words of a large heap
-      if (marks(i).word == 0 && word(i).free() == (inside ? 0 : full_mask)) continue;
-      for (u32 bit = 0; bit < 32; ++bit) {
-        u64 const unit = u64{32} * i + bit;
-        bool const starts = marks(i).has_start(bit), ends = marks(i).has_end(bit);
-        bool const taken = !(word(i).free() >> bit & 1);
-        if (unit >= table_.units()) {
-          if (!taken || starts || ends) say("walk.K3: a unit that does not exist", unit);
-          continue;
-        }
-        if (starts && inside) say("rw.U1: a block starts in another", unit);
-        if (starts) start = unit;
-        inside = inside || starts;
-        if (taken != inside) say(taken ? "rw.U1: a lost unit" : "rw.U1: a block's unit is free", unit);
-        if (ends && !inside) say("rw.U1: an end without a start", unit);
-        if (ends) check_extents(unit_run{start, unit - start + 1}, report);
-        inside = inside && !ends;
-      }
+      bool const may_have_one = i < extents_seen_.size() && extents_seen_[i];
+      if (!may_have_one && unit_word::extent(word(i)) != 0)
+        report.push_back("rw.U3: an extent at word " + std::to_string(i));
     }
-    if (inside) report.push_back("rw.U1: a block without an end");
-    for (u32 i = 0; i < table_.words(); ++i)
-      if (extents_seen_.size() <= i || !extents_seen_[i])
-        if (unit_word::extent(word(i)) != 0) report.push_back("rw.U3: an extent at word " + std::to_string(i));
     for (u64 group = 0; group < table_.groups(); ++group) check_group(group, report);
     return report;
   }
 
  private:
+  /// Where a pass over the units is.
+  struct block_at {
+    bool inside = false;  ///< a block
+    u64 start = 0;        ///< of the last one
+  };
+
+  void check_word(u32 i, block_at& at, invariant_report& report) const {
+    if (word(i).locked()) report.push_back("walk.K2: a locked word at unit " + std::to_string(u64{32} * i));
+    // most words of a large heap
+    if (marks(i).word == 0 && word(i).free() == (at.inside ? 0 : full_mask)) return;
+    for (u32 bit = 0; bit < 32; ++bit) {
+      bool const starts = marks(i).has_start(bit), ends = marks(i).has_end(bit);
+      bool const taken = !(word(i).free() >> bit & 1);
+      u64 const unit = u64{32} * i + bit;
+      if (unit < table_.units()) check_unit(unit, starts, ends, taken, at, report);
+      else if (!taken || starts || ends)
+        report.push_back("walk.K3: a unit that does not exist at unit " + std::to_string(unit));
+    }
+  }
+
+  void check_unit(u64 unit, bool starts, bool ends, bool taken, block_at& at, invariant_report& report) const {
+    auto const say = [&](char const* what) { report.push_back(what + (" at unit " + std::to_string(unit))); };
+    if (starts && at.inside) say("rw.U1: a block starts in another");
+    if (starts) at.start = unit;
+    at.inside = at.inside || starts;
+    if (taken != at.inside) say(taken ? "rw.U1: a lost unit" : "rw.U1: a block's unit is free");
+    if (ends && !at.inside) say("rw.U1: an end without a start");
+    if (ends) check_extents(unit_run{at.start, unit - at.start + 1}, report);
+    at.inside = at.inside && !ends;
+  }
+
   void check_group(u64 group, invariant_report& report) const {
     group_word const noted{words_[table_type::words_offset / 8 + 2 * u64{table_.words()} + group]};
     if (!noted.noted()) return;

@@ -154,20 +154,27 @@ class walk {
         for (u32 k = 0; k < lane_words; ++k) left.word[k] &= ~part(k, start, start + length);
         continue;
       }
-      // The lowest lane whose block fits, and all that want the same, as far as the run goes.
-      u32 const served = lowest_bit(fitting), mine = 2 * wish.units + (wish.is_parts ? 1 : 0);
-      u32 const theirs = simt::shuffle(active_, mine, served), units = theirs / 2;
-      u32 const from = simt::shuffle(active_, at, served), room = (start + length - from) / units;
-      u32 const alike = simt::ballot(active_, fits && mine == theirs);
-      u32 const blocks = popcount(alike) < room ? popcount(alike) : room, to = from + blocks * units;
-      u32 const turn = popcount(alike & simt::lanes_below());
-      if ((alike >> simt::lane_id() & 1) != 0 && turn < blocks) place = from + turn * units;
-      for (u32 k = 0; k < lane_words; ++k) {
-        left.word[k] &= ~part(k, start, to);
-        taken[k] |= part(k, from, to);
-        if (theirs % 2 == 0) taken[k] |= u64{extent_of_second_word(k, from, units, blocks)} << unit_word::extent_shift;
-      }
+      u32 const to = serve(fits, at, start + length, lowest_bit(fitting), taken, wish, place);
+      for (u32 k = 0; k < lane_words; ++k) left.word[k] &= ~part(k, start, to);
     }
+  }
+
+  /// Gives lane `served` the block that fits at its `at`, and blocks behind it to all lanes that want
+  /// the same, as far as the run goes, which ends at `end`. Returns where the blocks end.
+  WARPHEAP_DEVICE u32 serve(bool fits, u32 at, u32 end, u32 served, u64 (&taken)[lane_words], window_wish wish,
+                            u32& place) const {
+    u32 const mine = 2 * wish.units + (wish.is_parts ? 1 : 0);
+    u32 const theirs = simt::shuffle(active_, mine, served), units = theirs / 2;
+    u32 const from = simt::shuffle(active_, at, served), room = (end - from) / units;
+    u32 const alike = simt::ballot(active_, fits && mine == theirs);
+    u32 const blocks = popcount(alike) < room ? popcount(alike) : room, to = from + blocks * units;
+    u32 const turn = popcount(alike & simt::lanes_below());
+    if ((alike >> simt::lane_id() & 1) != 0 && turn < blocks) place = from + turn * units;
+    for (u32 k = 0; k < lane_words; ++k) {
+      taken[k] |= part(k, from, to);
+      if (theirs % 2 == 0) taken[k] |= u64{extent_of_second_word(k, from, units, blocks)} << unit_word::extent_shift;
+    }
+    return to;
   }
 
   /// The part of [from, to), units of the window, in the lane's k-th word.
