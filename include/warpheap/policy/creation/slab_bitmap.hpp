@@ -4,7 +4,7 @@
 // them in the bitmap, once for all lanes of a warp that ask for one class. A larger block is a run
 // of slabs. nullptr: no suitable block stayed free during the whole call
 // (docs/design/slab_bitmap.md).
-// Cost: 0.9% of the pool; a hint load, an addition and a bitmap operation a warp with room.
+// Cost: 0.9% of the pool; a cache load, an addition and a bitmap operation a warp with room.
 // Sources: Gelado & Garland 2019 (two stages), Halloc (slabs left early), ScatterAlloc (places),
 // Pham et al. 2022 (whole words claimed), XMalloc (lanes served together); the protocol is ours.
 #pragma once

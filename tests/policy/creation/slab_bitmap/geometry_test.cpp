@@ -41,13 +41,13 @@ TEST(SlabBitmapGeometry, SlabsAreAsLargeAsLeavesFourThousandOfThem) {
   });
 }
 
-TEST(SlabBitmapGeometry, APoolHasAsManyRowsAsLeaveEightSlabsEachAndAMultiprocessorAtMost64) {
+TEST(SlabBitmapGeometry, APoolHasAsManyCachesAsLeaveEightSlabsEachAndAMultiprocessorAtMost64) {
   for_each_geometry([](slab_geometry made, u64 pool_bytes, u32 multiprocessors, u32) {
-    u32 rows_log2 = 0;
-    while (1u << rows_log2 < multiprocessors) ++rows_log2;
-    rows_log2 += 6;
-    while (rows_log2 != 0 && u64{8} << rows_log2 > made.slabs()) --rows_log2;
-    ASSERT_EQ(made.rows(), 1u << rows_log2) << pool_bytes << " bytes, " << multiprocessors << " multiprocessors";
+    u32 caches_log2 = 0;
+    while (1u << caches_log2 < multiprocessors) ++caches_log2;
+    caches_log2 += 6;
+    while (caches_log2 != 0 && u64{8} << caches_log2 > made.slabs()) --caches_log2;
+    ASSERT_EQ(made.sm_caches(), 1u << caches_log2) << pool_bytes << " bytes, " << multiprocessors << " multiprocessors";
   });
 }
 
@@ -57,9 +57,9 @@ TEST(SlabBitmapGeometry, TheMetadataHoldsEachPartBehindTheOther) {
     // A bit for each block of 16 bytes, behind the descriptor and the role.
     ASSERT_EQ(made.words(), slab_bytes / 16 / 64);
     ASSERT_EQ(made.record_bytes(), slab_geometry::bitmap_offset + made.words() * 8);
-    ASSERT_EQ(made.hints_offset(), slabs * made.record_bytes());
-    // Two words a row and class.
-    ASSERT_EQ(made.indexes_offset() - made.hints_offset(), u64{16} * made.rows() * made.classes());
+    ASSERT_EQ(made.sm_caches_offset(), slabs * made.record_bytes());
+    // Two words a cache and class.
+    ASSERT_EQ(made.indexes_offset() - made.sm_caches_offset(), u64{16} * made.sm_caches() * made.classes());
     ASSERT_EQ(made.indexes_offset() % 64, 0u);
     ASSERT_GE(made.index_words(), slab_index::words_for(made.slabs()));
     ASSERT_EQ(made.index_count(), 2 + 2 * made.classes());
@@ -80,11 +80,11 @@ TEST(SlabBitmapGeometry, TheLastClassIsAWholeSlab) {
     for (u32 size_class = 0; size_class <= last; ++size_class) {
       u32 const capacity = made.capacity(size_class);
       ASSERT_EQ(capacity, made.slab_bytes() / class_bytes(size_class));
-      // One row where a slab has 2^14 blocks or more, twice as many for each halving, 64 at most.
+      // One cache where a slab has 2^14 blocks or more, twice as many for each halving, 64 at most.
       u32 const size_log2 = 6 + size_class / 4,
                 blocks_log2 = made.slab_log2() < size_log2 ? 0 : made.slab_log2() - size_log2;
-      u32 const rows_log2 = blocks_log2 > 14 ? 0 : 14 - blocks_log2;
-      ASSERT_EQ(made.rows_used_log2(size_class), rows_log2 < 6 ? rows_log2 : 6) << "class " << size_class;
+      u32 const caches_log2 = blocks_log2 > 14 ? 0 : 14 - blocks_log2;
+      ASSERT_EQ(made.sm_caches_used_log2(size_class), caches_log2 < 6 ? caches_log2 : 6) << "class " << size_class;
     }
   });
 }

@@ -78,7 +78,7 @@ TEST(SlabBitmapOpening, ABurstOfManySizesThatAsksForHalfOfThePoolIsServed) {
   });
 }
 
-// Every row begins with every class: a slab for each would be more than there are.
+// Every cache begins with every class: a slab for each would be more than there are.
 TEST(SlabBitmapOpening, ABurstThatAsksForLittleLeavesMostSlabsFree) {
   with_a_crowd([] {
     tiny_pool const pool{1024};
@@ -93,9 +93,9 @@ TEST(SlabBitmapOpening, ABurstThatAsksForLittleLeavesMostSlabsFree) {
 
 inline constexpr creation::slab_bitmap_config least_slabs{.max_slab_log2 = 14};
 
-// Where rows have slabs of their own, a whole crowd sees most slabs free, and would take them all.
+// Where caches have slabs of their own, a whole crowd sees most slabs free, and would take all.
 // Requests of few blocks leave 44 of 64; some of these go to classes whose demand asks for more.
-TEST(SlabBitmapOpening, RowsThatOpenAtOnceLeaveSlabsFree) {
+TEST(SlabBitmapOpening, CachesThatOpenAtOnceLeaveSlabsFree) {
   with_a_crowd([] {
     u32 const slabs = 1u << 14;
     burst const what{slabs, 1u << 16, 16, 1024};
@@ -109,12 +109,12 @@ TEST(SlabBitmapOpening, RowsThatOpenAtOnceLeaveSlabsFree) {
   });
 }
 
-/// Refills once for a row without a hint. Tells the slab of its blocks, or that it would search.
+/// Refills once for a cache without a slab. Tells the slab of its blocks, or that it would search.
 struct refill_once {
   WARPHEAP_DEVICE void operator()(slab_table table, u32 size_class, u32* slab, bool* searches) const {
-    u32 const row = 0, entry = table.hint_entry(size_class, row);
-    table.forget_hint(entry, table.load_hint(entry).current() - 1);
-    slab_refill refill{row};
+    u32 const cache = 0, entry = table.cache_entry(size_class, cache);
+    table.clear_active(entry, table.load_cached(entry).active() - 1);
+    slab_refill refill{cache};
     slab_reservation taken;
     while (!refill.has_ended() && taken.blocks() == 0) taken = refill.next(table, size_class, 1);
     *searches = taken.blocks() == 0;
@@ -123,7 +123,7 @@ struct refill_once {
 };
 
 // An old heap has no free slabs: those of other sizes keep theirs, empty as they may be.
-TEST(SlabBitmapOpening, ARowThatBeginsWhereNoSlabIsFreeJoinsAListedOne) {
+TEST(SlabBitmapOpening, ACacheThatBeginsWhereNoSlabIsFreeJoinsAListedOne) {
   u32 const slabs = 1u << 14, size_class = size_class_of(64);
   test::quiet_pool<creation::slab_bitmap<least_slabs>> const pool{slabs * tiny_pool::slab_bytes};
   auto const table = pool.allocator().table();
@@ -141,32 +141,32 @@ TEST(SlabBitmapOpening, ARowThatBeginsWhereNoSlabIsFreeJoinsAListedOne) {
 }
 
 /// One lane finds too few free blocks in `slab` many times, with `used` blocks promised. Counts how
-/// often it leaves. A row of hints names the slab, or none.
+/// often it leaves. Its cache has the slab, or none.
 struct find_crowded {
-  WARPHEAP_DEVICE void operator()(slab_table table, u32 size_class, u32 slab, u32 used, bool is_hinted,
+  WARPHEAP_DEVICE void operator()(slab_table table, u32 size_class, u32 slab, u32 used, bool is_active,
                                   u32* leaves) const {
-    u32 const row = 0, entry = table.hint_entry(size_class, row);
-    table.forget_hint(entry, table.load_hint(entry).current() - 1);
-    if (is_hinted) table.set_hint(entry, slab);
+    u32 const cache = 0, entry = table.cache_entry(size_class, cache);
+    table.clear_active(entry, table.load_cached(entry).active() - 1);
+    if (is_active) table.set_active(entry, slab);
     table.promise(slab, used);
     for (u32 look = 0; look < 1000; ++look) {
-      slab_refill refill{row};
+      slab_refill refill{cache};
       refill.leave_crowded(table, size_class, slab);
-      *leaves += refill.is_moving();
+      *leaves += refill.is_replacing();
     }
     table.settle(slab, table.subtract(slab, 0, used));
   }
 };
 
-// A row leaves a full slab where more than half of the slabs are free, one that is half full where
-// more than three quarters are, and so on.
-TEST(SlabBitmapOpening, RowsLeaveCrowdedSlabsWhereManyAreFree) {
+// A cache leaves a full slab where more than half of the slabs are free, one that is half full
+// where more than three quarters are, and so on.
+TEST(SlabBitmapOpening, CachesLeaveCrowdedSlabsWhereManyAreFree) {
   u32 const size_class = size_class_of(16), capacity = 1024, slabs = 64;
   for (u32 const sixteenths : {1u, 4u, 8u, 12u, 16u})
     for (u32 const more : {0u, 1u})
-      for (bool const is_hinted : {false, true}) {
+      for (bool const is_active : {false, true}) {
         u32 const free = 63 - 2 * sixteenths + more;
-        SCOPED_TRACE(testing::Message() << sixteenths << "/16 used, " << free << " free, hinted " << is_hinted);
+        SCOPED_TRACE(testing::Message() << sixteenths << "/16 used, " << free << " free, active " << is_active);
         tiny_pool const pool{slabs};
         auto const table = pool.allocator().table();
         ASSERT_EQ(table.geometry().capacity(size_class), capacity);
@@ -176,39 +176,39 @@ TEST(SlabBitmapOpening, RowsLeaveCrowdedSlabsWhereManyAreFree) {
         device_buffer<u32> const leaves(1);
         launch({1, 1}, find_crowded{}, table, size_class,
                static_cast<u32>((block - table.pool()) / tiny_pool::slab_bytes), capacity * sixteenths / 16 - 1,
-               is_hinted, leaves.data());
+               is_active, leaves.data());
         synchronize();
-        EXPECT_EQ(leaves[0] > 0, more > 0 && is_hinted);
+        EXPECT_EQ(leaves[0] > 0, more > 0 && is_active);
       }
 }
 
-struct slabs_of_row {
-  u32 served, hinted, other;
+struct cache_slabs {
+  u32 served, active, other;
 };
 
-/// What one lane gets whose promise takes its row's slab to the soft limit. Another slab of the
+/// What one lane gets whose promise takes the active slab to the soft limit. Another slab of the
 /// class has room, or there is none.
 struct use_up_a_slab {
-  WARPHEAP_DEVICE void operator()(slab_table table, u32 size_class, u32 slab, bool has_other, slabs_of_row* out) const {
-    u32 const row = 0, entry = table.hint_entry(size_class, row);
+  WARPHEAP_DEVICE void operator()(slab_table table, u32 size_class, u32 slab, bool has_other, cache_slabs* out) const {
+    u32 const cache = 0, entry = table.cache_entry(size_class, cache);
     u32 other = 0;
     while (has_other && slab_lock::take_free(table, other) == 0) ++other;
     if (has_other) slab_lock::publish(table, other, size_class, 1, slab_table::no_entry);
-    table.set_hint(entry, slab);
+    table.set_active(entry, slab);
     table.promise(slab, slab_limits{table.geometry().capacity(size_class)}.soft - 1 - table.load(slab).used());
-    slab_refill refill{row, slab, table.promise(slab, 1)};
+    slab_refill refill{cache, slab, table.promise(slab, 1)};
     slab_reservation mine;
-    while (!refill.has_ended() && (mine.blocks() == 0 || refill.is_moving())) {
+    while (!refill.has_ended() && (mine.blocks() == 0 || refill.is_replacing())) {
       slab_reservation const taken = refill.next(table, size_class, 1);
       if (taken.blocks() != 0) mine = taken;
     }
-    *out = {mine.slab(), table.load_hint(entry).current() - 1, has_other ? other : slab};
+    *out = {mine.slab(), table.load_cached(entry).active() - 1, has_other ? other : slab};
   }
 };
 
-// A request that uses up its row's slab has its block there, and finds the row a free slab where
-// half are free; else one of the class that has room, and if there is none, leaves it.
-TEST(SlabBitmapOpening, ARowWhoseSlabIsUsedUpGetsAFreeSlabOrOneWithRoom) {
+// A request that uses up the active slab has its block there, and replaces it by a free slab where
+// half are free; else by one of the class that has room, and if there is none, keeps it.
+TEST(SlabBitmapOpening, ACacheWhoseSlabIsUsedUpGetsAFreeSlabOrOneWithRoom) {
   u32 const slabs = 64;
   for (u32 const free : {slabs - 2, 32u, 31u, 1u})
     for (bool const has_other : {false, true}) {
@@ -218,25 +218,25 @@ TEST(SlabBitmapOpening, ARowWhoseSlabIsUsedUpGetsAFreeSlabOrOneWithRoom) {
       auto const block = static_cast<u8*>(test::allocate(pool, {1, 1}, 16)[0]);
       u32 const slab = static_cast<u32>((block - table.pool()) / tiny_pool::slab_bytes), in_use = has_other ? 2 : 1;
       if (slabs - in_use > free) test::allocate(pool, {1, slabs - in_use - free}, tiny_pool::slab_bytes);
-      device_buffer<slabs_of_row> const out(1);
+      device_buffer<cache_slabs> const out(1);
       launch({1, 1}, use_up_a_slab{}, table, size_class_of(16), slab, has_other, out.data());
       synchronize();
       EXPECT_EQ(out[0].served, slab);
-      if (free > 31) EXPECT_TRUE(out[0].hinted != slab && out[0].hinted != out[0].other) << out[0].hinted;
-      else EXPECT_EQ(out[0].hinted, out[0].other);
+      if (free > 31) EXPECT_TRUE(out[0].active != slab && out[0].active != out[0].other) << out[0].active;
+      else EXPECT_EQ(out[0].active, out[0].other);
     }
 }
 
-/// Each lane moves its row from a slab that it uses up, and then asks for more.
+/// Each lane replaces an active slab that it uses up, and then asks for more.
 struct use_up_slabs_at_once {
   WARPHEAP_DEVICE void operator()(slab_table table, u32 size_class, u32* are_opening) const {
-    u32 const row = simt::lane_id(), soft = slab_limits{table.geometry().capacity(size_class)}.soft;
-    u32 slab = row;
+    u32 const cache = simt::lane_id(), soft = slab_limits{table.geometry().capacity(size_class)}.soft;
+    u32 slab = cache;
     if (slab_lock::take_free(table, slab) == 0) return;
-    slab_lock::publish(table, slab, size_class, soft - 1, table.hint_entry(size_class, row));
+    slab_lock::publish(table, slab, size_class, soft - 1, table.cache_entry(size_class, cache));
     simt::sync_warp(full_mask);
-    slab_refill refill{row, slab, table.promise(slab, 1)};
-    while (refill.next(table, size_class, 1).blocks() == 0 || refill.is_moving())
+    slab_refill refill{cache, slab, table.promise(slab, 1)};
+    while (refill.next(table, size_class, 1).blocks() == 0 || refill.is_replacing())
       if (refill.has_ended()) break;
     refill.begin_again();
     while (!refill.has_ended() && refill.next(table, size_class, 1).blocks() == 0) {
@@ -248,7 +248,7 @@ struct use_up_slabs_at_once {
 
 // Of those that see the last free slabs some lose one to another, and then find too few: they
 // opened none, and leave no opener behind.
-TEST(SlabBitmapOpening, RowsThatMoveAtOnceLeaveNoOpener) {
+TEST(SlabBitmapOpening, ReplacementsOfActiveSlabsAtOnceLeaveNoOpener) {
   test::for_each_schedule(100, [] {
     tiny_pool const pool{64};
     device_buffer<u32> const are_opening(1);

@@ -64,7 +64,7 @@ void* ask_beside(test::tiny_pool const& pool, u64 bytes, u64 others, u32 shapes_
   return got[0];
 }
 
-// The churning lanes are refused, and make transients at the full slabs that their hints name.
+// The churning lanes are refused, and make transients at the full slabs that are active.
 TEST(SlabBitmapPromise, TheOneFreeBlockIsFoundBesideThoseWhoAreRefused) {
   for (u64 const others : {64u, 1024u, 40000u}) {
     test::for_each_schedule(400, [&] {
@@ -233,13 +233,13 @@ TEST(SlabBitmapPromise, ASlabThatIsMarkedFullAgainKeepsItsMark) {
   });
 }
 
-/// Reserves blocks of slab 0 without an owner, or gives them back, and makes its class's hint name
-/// it.
+/// Reserves blocks of slab 0 without an owner, or gives them back, and makes it the active slab of
+/// its class.
 struct hold_promises {
   WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u32 size_class, u32 blocks, bool gives_back) const {
     if (gives_back) return heap.table().give_back(0, blocks);
     heap.table().promise(0, blocks);
-    heap.table().set_hint(heap.table().hint_entry(size_class, 0), 0);
+    heap.table().set_active(heap.table().cache_entry(size_class, 0), 0);
   }
 };
 

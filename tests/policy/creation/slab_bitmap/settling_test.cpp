@@ -156,7 +156,7 @@ TEST(SlabBitmapSettling, ASlabIsOpenForEveryFreeThatHasReturned) {
 }
 
 /// The first lane finds the slab in use, as a search for another class does. The others give back
-/// promises: the second as one whose hint was old, the rest as those who found no block.
+/// promises: the second as one whose cache was stale, the rest as those who found no block.
 struct give_back_beside_a_search {
   WARPHEAP_DEVICE void operator()(slab_table table, u32) const {
     if (global_thread_index() == 0) return table.forget(slab_table::takeable, 0, size_class + 1);

@@ -126,13 +126,13 @@ TEST(SlabBitmapWords, ARoleOfARunKnowsItsLength) {
   }
 }
 
-TEST(SlabBitmapWords, AHintKeepsItsSlabAndTheDemand) {
-  EXPECT_EQ(slab_hint{}.current(), 0u);
+TEST(SlabBitmapWords, ACacheEntryKeepsItsSlabAndTheDemand) {
+  EXPECT_EQ(sm_cache_entry{}.active(), 0u);
   for (u32 const slab : {0u, 1u, (1u << 24) - 1})
     for (u32 const demand : {0u, 1u, ~0u}) {
-      slab_hint const hint{slab_hint::of(slab).word + slab_hint::demand_of(demand)};
-      EXPECT_EQ(hint.current(), slab + 1);
-      EXPECT_EQ(hint.demand(), demand);
+      sm_cache_entry const entry{sm_cache_entry::of(slab).word + sm_cache_entry::demand_of(demand)};
+      EXPECT_EQ(entry.active(), slab + 1);
+      EXPECT_EQ(entry.demand(), demand);
     }
 }
 

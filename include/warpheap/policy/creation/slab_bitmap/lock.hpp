@@ -56,7 +56,7 @@ class slab_lock {
     return false;
   }
 
-  /// Makes our locked slab live, promises up to `wanted` blocks to the caller, and sets the hint.
+  /// Makes our locked slab live, promises up to `wanted` blocks to the caller, and activates it.
   WARPHEAP_DEVICE static slab_reservation publish(slab_table const& table, u32 slab, u32 size_class, u32 wanted,
                                                   u32 entry) {
     slab_limits const limits{table.geometry().capacity(size_class)};
@@ -73,7 +73,7 @@ class slab_lock {
     // release: role, empty words, slab.I1 come before any reservation; pairs with promise(),
     // lock().
     slab_state const old{table.state(slab).fetch_add(change, order::release)};
-    table.set_hint(entry, slab);
+    table.set_active(entry, slab);
     if (!soft) table.index(slab_table::listed(size_class)).toggle(slab);
     return slab_reservation{slab, promised, 0}.with({.is_new = old.ever() == 0, .reaches_soft = soft});
   }

@@ -25,7 +25,7 @@ WARPHEAP_DEVICE void for_each_slab(u32 first, u32 end, Visitor visit) {
 }
 
 /// Kernel: fills what is not zero in untouched metadata. That is free_slabs, takeable, the limits
-/// at the hints, and absent slabs, which begin at `present` bytes. Without `present` none are.
+/// in per-SM caches, and absent slabs, which begin at `present` bytes. Without it none are.
 struct fill_metadata {
   WARPHEAP_DEVICE void operator()(slab_table table, u64 const* present) const {
     auto const geometry = table.geometry();
@@ -50,9 +50,9 @@ struct fill_metadata {
       table.state(absent).store(slab_state::of(slab_kind::run, 0).word, order::relaxed);
       table.role(absent).store(slab_role::absent().word, order::relaxed);
     });
-    for (u32 entry = first; entry < geometry.rows() * geometry.classes(); entry += stride) {
+    for (u32 entry = first; entry < geometry.sm_caches() * geometry.classes(); entry += stride) {
       slab_limits const limits{geometry.capacity(entry % geometry.classes())};
-      atomic_ref<u64>{table.hint_words(entry)[1]}.store(u64{limits.capacity} << 32 | limits.soft, order::relaxed);
+      atomic_ref<u64>{table.cache_words(entry)[1]}.store(u64{limits.capacity} << 32 | limits.soft, order::relaxed);
     }
   }
 };

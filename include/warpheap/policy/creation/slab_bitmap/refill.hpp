@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a leader gets blocks when its row's slab has none for it. The steps, in this order:
+// Where a leader gets blocks when its cache's active slab has none. The steps, in this order:
 //
 //   step      names                                            found                none
-//   promised  the row's slab, of which the quick path has      what is left of it   row
+//   promised  the active slab, of which the quick path has     what is left of it   active
 //             promised blocks
-//   row       the row's slab, if another request replaced it   blocks               listed
+//   active    the active slab, if another request replaced it  blocks               listed
 //   listed    a slab of the class below its soft limit, from   blocks; one with     open, after a
-//             a random place on                                room becomes the     few looks
-//                                                              row's
+//             a random place on                                room becomes active  few looks
 //   open      a free slab, if this request is elected to open  blocks; it becomes   a pause, then
-//             one, or moves its row; else none                 the row's            row
+//             one, or replaces the active one; else none       active               active
 //
 // A request that may open none, since too few are free, goes to listed once more. Where no slab is
 // free then the refill ends, and the search (search.hpp) has the answer: all of these steps are
@@ -17,11 +16,11 @@
 //
 // The number of slabs in a class follows its demand: of the requests that find no listed slab one
 // opens a slab for each slab's worth, or half of one while many are free, and one if nobody is
-// opening any. Where a pool has many slabs and most are free, each row gets slabs of its own: rows
-// that share a slab fill it together, and each then needs the next. A request moves its row to a
-// free slab, or else to a listed one, before it claims its blocks: one whose promise takes the
-// row's slab to its soft limit, and one that found too few free blocks in a word of it, since of a
-// class that holds little many threads come to few slabs, and full ones cost time.
+// opening any. Where a pool has many slabs and most are free, each cache gets slabs of its own:
+// caches that share a slab fill it together, and each then needs the next. Some requests replace
+// their cache's active slab by a free one, or else by a listed one, before they claim their blocks:
+// one whose promise takes it to its soft limit, and one that found too few free blocks in a word of
+// it, since of a class that holds little many threads come to few slabs, and full ones cost time.
 #pragma once
 
 #include "../../../sync/lane_random.hpp"
@@ -34,47 +33,48 @@ class slab_refill {
  public:
   /// A refill that has ended.
   slab_refill() = default;
-  /// For row `row_number`, of which the six lowest bits count.
-  WARPHEAP_DEVICE explicit slab_refill(u32 row_number) : row_{row_number & 63}, step_{row} {}
-  /// As above, after a promise at the row's slab, then `old`, that was not served quickly.
-  WARPHEAP_DEVICE slab_refill(u32 row_number, u32 slab, slab_state old)
-      : old_{old}, tried_{(slab + 1) & most_tried}, row_{row_number & 63}, step_{promised} {}
+  /// For cache `cache_number`, of which the six lowest bits count.
+  WARPHEAP_DEVICE explicit slab_refill(u32 cache_number) : cache_{cache_number & 63}, step_{active} {}
+  /// As above, after a promise at the active slab, then `old`, that was not served quickly.
+  WARPHEAP_DEVICE slab_refill(u32 cache_number, u32 slab, slab_state old)
+      : old_{old}, tried_{(slab + 1) & most_tried}, cache_{cache_number & 63}, step_{promised} {}
 
   WARPHEAP_DEVICE bool has_ended() const { return step_ == over; }
-  /// Whether this request moves the row before it claims.
-  WARPHEAP_DEVICE bool is_moving() const { return is_moving_; }
-  /// After a claim in `slab` that got too few blocks: whether this request moves the row to a slab
-  /// of its own. The fuller the slab, the fewer slabs need to be free: half of them for a full one.
+  /// Whether this request replaces the active slab before it claims.
+  WARPHEAP_DEVICE bool is_replacing() const { return is_replacing_; }
+  /// After a claim in `slab` that got too few blocks: lets this request replace it as active slab
+  /// at times. The fuller the slab, the fewer slabs need to be free: half of them for a full one.
   WARPHEAP_DEVICE void leave_crowded(slab_table const& table, u32 size_class, u32 slab) {
     if (table.geometry().has_many_slabs() || lane_random_bits() % crowds_a_look != 0) return;
     u32 const capacity = table.geometry().capacity(size_class), used = table.load(slab).used();
     u32 const enough = used < capacity ? 63 - 32 * used / capacity : half;
     if (free_slabs_around(table, random_slab(table)) <= enough) return;
-    // Another one may have moved it.
-    if (table.load_hint(table.hint_entry(size_class, row_)).current() != slab + 1) return;
-    move(enough);
+    // Another one may have replaced it.
+    if (table.load_cached(table.cache_entry(size_class, cache_)).active() != slab + 1) return;
+    replace(enough);
     looks_ = 1;  // at what is free
   }
   /// For blocks that are still missing.
   WARPHEAP_DEVICE void begin_again() { looks_ = waits_ = looks_last_ = 0; }
 
-  /// Whether requests of `wanted` blocks go by the hint; for larger ones the index is as near.
-  WARPHEAP_HOST_DEVICE static bool goes_by_hint(u32 wanted, u32 capacity) { return hint_serves * wanted <= capacity; }
+  /// Whether requests of `wanted` blocks use the cache; for larger ones the index is as near.
+  WARPHEAP_HOST_DEVICE static bool uses_cache(u32 wanted, u32 capacity) { return requests_a_slab * wanted <= capacity; }
 
   /// Looks at one slab and promises up to `wanted` of its blocks, often none. A leader alone.
   WARPHEAP_DEVICE slab_reservation next(slab_table const& table, u32 size_class, u32 wanted) {
     slab_limits const limits{table.geometry().capacity(size_class)};
-    u32 const entry = goes_by_hint(wanted, limits.capacity) ? table.hint_entry(size_class, row_) : slab_table::no_entry;
+    u32 const entry =
+        uses_cache(wanted, limits.capacity) ? table.cache_entry(size_class, cache_) : slab_table::no_entry;
     bool spreads = entry != slab_table::no_entry && !is_short_ && table.geometry().has_many_slabs();
     if (waits(table, size_class, entry, spreads)) return {};
-    bool const was_promised = step_ == promised, by_row = step_ == row, by_index = !was_promised && !by_row;
+    bool const was_promised = step_ == promised, by_cache = step_ == active, by_index = !was_promised && !by_cache;
     u32 slab = tried_ - 1;
-    if (looks_ == 0 && (is_moving_ ? step_ == open && !looks_last_ : step_ == listed && spreads) &&
+    if (looks_ == 0 && (is_replacing_ ? step_ == open && !looks_last_ : step_ == listed && spreads) &&
         free_slabs_around(table, random_slab(table)) <= most_free(wanted)) {
       // Looks at slabs that are empty alone, or at free ones, would mostly be in vain.
       is_short_ = true;
       spreads = false;
-      if (is_moving_) {
+      if (is_replacing_) {
         looks_last_ = true;
         step_ = listed;
       }
@@ -83,26 +83,26 @@ class slab_refill {
     if (step_ == open) return open_slab(table, size_class, wanted, slab, entry, spreads);
     // Many find one listed slab that is free but for a request.
     u32 const at_first = spreads || 2 * wanted >= limits.capacity ? few : many;
-    u32 const looks = looks_last_ && !is_moving_ ? most_looks : at_first;
+    u32 const looks = looks_last_ && !is_replacing_ ? most_looks : at_first;
     if (by_index && (slab == slab_index::none || ++looks_ > looks)) step_ = open;
-    if (by_row) step_ = listed;
-    if (was_promised) step_ = row;
+    if (by_cache) step_ = listed;
+    if (was_promised) step_ = active;
     return slab == slab_index::none ? slab_reservation{}
                                     : take(table, size_class, wanted, slab, entry, was_promised, by_index, spreads);
   }
 
  private:
-  enum step_of : u32 { over, promised, row, listed, open };
-  static constexpr u32 hint_serves = 8;     // requests a slab must serve for a hint
-  static constexpr u32 row_serves = 4;      // of which a slab has room when a row moves there
-  static constexpr u32 few = 1, many = 8;   // looks at listed slabs, before the last one
-  static constexpr u32 most_looks = 62;     // before a search, which costs more than all
-  static constexpr u32 crowds_a_look = 16;  // claims that got too few, for a look at what is free
-  static constexpr u32 most_waits = 16;     // pauses while another opens a slab, and lost locks
-  // A slab is opened ahead of demand if of the 64 slabs around more are free than `half`: for a row
-  // without one, or in place of a used-up one. A request of few blocks leaves `most`: in mixed
-  // sizes most are such, and took half of the pool from those that need it. A row that has slabs of
-  // its own leaves `some`; with more than `some`, half a slab's worth of demand opens one.
+  enum step_of : u32 { over, promised, active, listed, open };
+  static constexpr u32 requests_a_slab = 8;   // that a slab must serve for the cache to be used
+  static constexpr u32 room_to_activate = 4;  // requests that a newly active slab has room for
+  static constexpr u32 few = 1, many = 8;     // looks at listed slabs, before the last one
+  static constexpr u32 most_looks = 62;       // before a search, which costs more than all
+  static constexpr u32 crowds_a_look = 16;    // claims that got too few, for a look at what is free
+  static constexpr u32 most_waits = 16;       // pauses while another opens a slab, and lost locks
+  // A slab is opened ahead of demand if of the 64 slabs around more are free than `half`: for a
+  // cache without one, or in place of a used-up one. A request of few blocks leaves `most`: in
+  // mixed sizes most are such, and took half of the pool from those that need it. A cache that has
+  // slabs of its own leaves `some`; with more than `some`, half a slab's worth of demand opens one.
   static constexpr u32 half = 31, most = 44, few_blocks = 4, some = 8;
   static constexpr u32 pause_nanoseconds = 128;
 
@@ -123,20 +123,20 @@ class slab_refill {
     return wanted < few_blocks ? most : half;
   }
 
-  /// The row is to get a slab: a free one if more than `enough` are, or a listed one.
-  WARPHEAP_DEVICE void move(u32 enough) {
+  /// The cache is to get another slab: a free one if more than `enough` are, or a listed one.
+  WARPHEAP_DEVICE void replace(u32 enough) {
     most_free_ = enough & 63;
-    is_moving_ = true;
+    is_replacing_ = true;
     is_waiting_ = false;
     step_ = open;
     looks_ = 0;
   }
 
-  /// From row to listed or open, unless the row's slab was replaced. Whether the request pauses,
-  /// for a slab that another one opens: it runs, and opens one or finds none.
+  /// From active to listed or open, unless the active slab was replaced. Whether the request
+  /// pauses, for a slab that another one opens: it runs, and opens one or finds none.
   WARPHEAP_DEVICE bool waits(slab_table const& table, u32 size_class, u32 entry, bool spreads) {
-    if (step_ == row) {
-      u32 const current = entry != slab_table::no_entry ? table.load_hint(entry).current() : 0;
+    if (step_ == active) {
+      u32 const current = entry != slab_table::no_entry ? table.load_cached(entry).active() : 0;
       if (current != 0 && current != tried_) {
         tried_ = current & most_tried;
         return false;
@@ -151,7 +151,7 @@ class slab_refill {
     }
     bool const waits = step_ == open && is_waiting_ && !is_elected_ && table.is_opening(size_class);
     if (!waits || ++waits_ > most_waits) return false;
-    step_ = row;
+    step_ = active;
     simt::pause(pause_nanoseconds);
     return true;
   }
@@ -163,12 +163,12 @@ class slab_refill {
     slab_state old = was_promised ? old_ : table.load(slab);
     bool const serves = old.serves(size_class);
     // The last sixteenth of a slab is for its first use: later its free blocks take long to find. A
-    // row that gets slabs of its own joins empty ones alone.
+    // cache that gets slabs of its own joins empty ones alone.
     u32 const room_ends = old.ever() < limits.capacity ? limits.capacity : limits.soft;
     u32 const limit = by_index && spreads ? 1 : room_ends;
     bool const has_room = serves && old.used() < limit;
     // Also of a full slab that is listed: a promise takes it off the index.
-    bool const promises = !is_moving_ && (has_room || (serves && old.used() >= limits.soft && !old.is_unlisted()));
+    bool const promises = !is_replacing_ && (has_room || (serves && old.used() >= limits.soft && !old.is_unlisted()));
     slab_reservation taken;
     if (was_promised || promises) {
       if (!was_promised) old = table.promise(slab, wanted);
@@ -177,37 +177,37 @@ class slab_refill {
     if (taken.blocks() != 0 && is_elected_) {
       table.end_opening(size_class);
       is_elected_ = is_waiting_ = false;
-      step_ = row;
+      step_ = active;
     }
-    // A promise by this hint would hide an empty slab from other classes.
-    if (was_promised && !serves) table.forget_hint(entry, slab);
-    if (by_index && has_room && old.used() + row_serves * wanted <= limits.soft) {
-      table.set_hint(entry, slab);
-      is_moving_ = false;
-      step_ = row;
+    // A promise by this entry would hide an empty slab from other classes.
+    if (was_promised && !serves) table.clear_active(entry, slab);
+    if (by_index && has_room && old.used() + room_to_activate * wanted <= limits.soft) {
+      table.set_active(entry, slab);
+      is_replacing_ = false;
+      step_ = active;
     }
-    if (taken.reaches_soft() && entry != slab_table::no_entry) move(table.geometry().has_many_slabs() ? some : half);
+    if (taken.reaches_soft() && entry != slab_table::no_entry) replace(table.geometry().has_many_slabs() ? some : half);
     return taken;
   }
 
   /// Step open. `slab`: a free one, or none.
   WARPHEAP_DEVICE slab_reservation open_slab(slab_table const& table, u32 size_class, u32 wanted, u32 slab, u32 entry,
                                              bool spreads) {
-    bool const is_none = slab == slab_index::none, is_early = spreads || is_moving_;
+    bool const is_none = slab == slab_index::none, is_early = spreads || is_replacing_;
     // What is opened ahead of the class's demand leaves most slabs free.
     u32 const around = is_none ? 0 : free_slabs_around(table, slab);
     u32 const enough = most_free(wanted);
     bool lacks = is_early && around <= enough;
-    // Others may have made room since the last look; a row that begins has not looked yet.
-    bool const looks_again = is_moving_ ? lacks : is_none && (spreads || entry == slab_table::no_entry);
+    // Others may have made room since the last look; a cache that begins has not looked yet.
+    bool const looks_again = is_replacing_ ? lacks : is_none && (spreads || entry == slab_table::no_entry);
     if (looks_again && !looks_last_) {
       looks_last_ = is_short_ = true;
       step_ = listed;
       looks_ = 0;
       return {};
     }
-    // A request that moves its row opens a slab ahead of demand, in pools of any size.
-    bool ends = is_none || lacks, gives_up = is_none, opens = is_elected_ || is_moving_;
+    // A request that replaces the active slab opens one ahead of demand, in pools of any size.
+    bool ends = is_none || lacks, gives_up = is_none, opens = is_elected_ || is_replacing_;
     if (!ends && !opens) {
       opens =
           spreads ? is_first(table, size_class, wanted, entry) : table.begin_opening(size_class, wanted, around > some);
@@ -225,24 +225,24 @@ class slab_refill {
       // Many see the same slabs free: those that came too late give theirs back.
       lacks = is_early && left != 0 && left <= enough;
       if (lacks) slab_lock::unlock(table, slab, slab_kind::locked, order::release);
-      else if (left != 0) opened = slab_lock::publish(table, slab, size_class, is_moving_ ? 0 : wanted, entry);
+      else if (left != 0) opened = slab_lock::publish(table, slab, size_class, is_replacing_ ? 0 : wanted, entry);
       // Another thread may be faster: then this one tries the next.
       gives_up = left == 0 && ++waits_ > most_waits;
       ends = left != 0 || gives_up;
     }
     if (ends && is_elected_ && !is_early) table.end_opening(size_class);
-    if (ends || !opens) step_ = gives_up && !is_moving_ ? over : row;
+    if (ends || !opens) step_ = gives_up && !is_replacing_ ? over : active;
     is_waiting_ = !ends && !opens;
     looks_ = 0;
     is_short_ = is_short_ || lacks;
     if (ends) {
-      is_elected_ = is_moving_ = false;
+      is_elected_ = is_replacing_ = false;
       most_free_ = 0;
     } else simt::pause(pause_nanoseconds);
     return opened;
   }
 
-  /// Whether this request is the first of a slab's worth of the row's demand.
+  /// Whether this request is the first of a slab's worth of the cache's demand.
   WARPHEAP_DEVICE static bool is_first(slab_table const& table, u32 size_class, u32 wanted, u32 entry) {
     u32 const worth = 1u << log2_floor(table.geometry().capacity(size_class));
     u32 const begun = table.add_demand(entry, wanted).demand() % worth;
@@ -251,18 +251,18 @@ class slab_refill {
 
   static constexpr u32 most_tried = (1u << 26) - 1;  ///< more than there are slabs
 
-  slab_state old_;          ///< of the row's slab, before the promise of step promised
-  u32 tried_ : 26 = 0;      ///< the row's slab as last tried, plus 1
-  u32 row_ : 6 = 0;         ///< of the multiprocessor's
+  slab_state old_;          ///< of the active slab, before the promise of step promised
+  u32 tried_ : 26 = 0;      ///< the active slab as last tried, plus 1
+  u32 cache_ : 6 = 0;       ///< of the multiprocessor's
   u32 step_ : 3 = over;     ///< the next one
   u32 looks_ : 6 = 0;       ///< at listed slabs
   u32 waits_ : 6 = 0;       ///< pauses and lost locks
   u32 is_waiting_ : 1 = 0;  ///< while another request opens a slab
-  u32 is_moving_ : 1 = 0;
+  u32 is_replacing_ : 1 = 0;
   u32 is_elected_ : 1 = 0;  ///< opens a slab for demand
   u32 is_short_ : 1 = 0;    ///< too few slabs are free for early ones
   u32 looks_last_ : 1 = 0;  ///< at listed slabs once more, as it may open none
-  u32 most_free_ : 6 = 0;   ///< most_free() of one that moves its row
+  u32 most_free_ : 6 = 0;   ///< most_free() of one that replaces the active slab
 };
 
 }}}  // namespace warpheap::WARPHEAP_BACKEND::slab_bitmap_parts

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How blocks up to a slab are handed out: to all lanes of a warp that ask for one class at once.
-// The leader takes them from its row's slab; where that has none, the group goes on to a refill,
-// then to the search. The lanes share what their leader claimed.
+// The leader takes them from its cache's active slab; where that has none, the group goes on to a
+// refill, then to the search. The lanes share what their leader claimed.
 #pragma once
 
 #include "../../../sync/lane_random.hpp"
@@ -23,7 +23,7 @@ class block_service {
     // Lanes that ask one heap for one class. The heap is part of the key, since lanes of a warp may
     // call at one place with different heaps; metadata lie at multiples of 4 KiB.
     u32 const alike = simt::match_any(active, reinterpret_cast<u64>(table_.metadata()) | size_class);
-    u32 const salt = static_cast<u32>(simt::clock()) >> 4;  // picks the row
+    u32 const salt = static_cast<u32>(simt::clock()) >> 4;  // picks the cache
     u32 const lane = opaque(simt::lane_id());
     u64 const none = opaque(attempt::unserved);  // computed once
     attempt got{none, 0};
@@ -55,17 +55,17 @@ class block_service {
     WARPHEAP_DEVICE slab_reservation rest() const { return slab_reservation{word & ~waits}; }
   };
 
-  /// Promises `wanted` blocks of the slab that the row's hint names, and claims them: those in
-  /// order if they were never used and are in one word; else some at a random place, with which a
-  /// whole warp waits. `none` is what its word is if there is no promise.
+  /// Promises `wanted` blocks of the cache's active slab, and claims them: those in order if they
+  /// were never used and are in one word; else some at a random place, with which a whole warp
+  /// waits. `none` is what its word is if there is no promise.
   template <bool IsWarp>
   WARPHEAP_DEVICE attempt take(u32 size_class, u32 block_bytes, u32 wanted, u32 salt, u64 none) const {
-    u32 const entry = table_.hint_entry(size_class, salt);
+    u32 const entry = table_.cache_entry(size_class, salt);
     // relaxed: a hint; the reservation checks it.
-    u32 const hinted = slab_hint{table_.hint(entry).load(order::relaxed)}.current();
-    u64 const limits = table_.hint_limits(entry);
-    u32 const slab = hinted - 1, capacity = static_cast<u32>(limits >> 32), soft = static_cast<u32>(limits);
-    if (hinted == 0 || !slab_refill::goes_by_hint(wanted, capacity)) return {none, 0};
+    u32 const active = sm_cache_entry{table_.cached(entry).load(order::relaxed)}.active();
+    u64 const limits = table_.cached_limits(entry);
+    u32 const slab = active - 1, capacity = static_cast<u32>(limits >> 32), soft = static_cast<u32>(limits);
+    if (active == 0 || !slab_refill::uses_cache(wanted, capacity)) return {none, 0};
     slab_state const old = table_.promise(slab, wanted);
     bool const reaches_soft = soft - 1 - old.used() < wanted;
     bool const is_vain = !old.serves(size_class) || old.used() > capacity - wanted || reaches_soft;
@@ -169,13 +169,13 @@ class block_service {
   }
 
   /// The rest of serve_groups(). All lanes of whole groups call; the last three are each leader's.
-  WARPHEAP_COLD static void* serve_slowly(slab_table table, u32 active, u32 group_mask, u32 size_class, u32 row,
+  WARPHEAP_COLD static void* serve_slowly(slab_table table, u32 active, u32 group_mask, u32 size_class, u32 cache,
                                           slab_reservation reserved, u64 claimed) {
     block_service const self{table};
     slab_refill refill;
     if (group_of(group_mask).leads) {
       bool const was_promised = reserved.blocks() != 0 && reserved.place() == slab_reservation::nowhere;
-      refill = was_promised ? slab_refill{row, reserved.slab(), {claimed}} : slab_refill{row};
+      refill = was_promised ? slab_refill{cache, reserved.slab(), {claimed}} : slab_refill{cache};
       if (was_promised) claimed = 0, reserved = {};
       if (reserved.blocks() != 0) refill.leave_crowded(table, size_class, reserved.slab());
     }
@@ -183,12 +183,12 @@ class block_service {
     for (;; claimed = 0) {
       WARPHEAP_NO_UNROLL
       while (claimed == 0 && (reserved.blocks() != 0 || !refill.has_ended())) {
-        if (reserved.blocks() == 0 || refill.is_moving()) {
+        if (reserved.blocks() == 0 || refill.is_replacing()) {
           slab_reservation const taken =
               refill.next(table.opaque(), warpheap::opaque(size_class), popcount(group_mask));
           if (taken.blocks() != 0) reserved = taken;
         }
-        if (reserved.blocks() != 0 && !refill.is_moving())
+        if (reserved.blocks() != 0 && !refill.is_replacing())
           claimed = block_service{table.opaque()}.claim(reserved, warpheap::opaque(size_class));
       }
       refill.begin_again();

@@ -200,35 +200,35 @@ class slab_table {
     state(slab).fetch_add(begun - slab_state::clearing_bit, order::release);
   }
 
-  /// An entry of this multiprocessor for a class; `salt` picks one of its rows.
-  WARPHEAP_DEVICE u32 hint_entry(u32 size_class, u32 salt) const {
-    u32 const used_log2 = geometry_.rows_used_log2(size_class);
-    u32 const row = (simt::sm_id() << used_log2) + (salt & ((1u << used_log2) - 1));
-    return (row & geometry_.row_mask()) * geometry_.classes() + size_class;
+  /// An entry of this multiprocessor for a class; `salt` picks one of its caches.
+  WARPHEAP_DEVICE u32 cache_entry(u32 size_class, u32 salt) const {
+    u32 const used_log2 = geometry_.sm_caches_used_log2(size_class);
+    u32 const cache = (simt::sm_id() << used_log2) + (salt & ((1u << used_log2) - 1));
+    return (cache & geometry_.sm_cache_mask()) * geometry_.classes() + size_class;
   }
-  WARPHEAP_DEVICE atomic_ref<u64> hint(u32 entry) const { return atomic_ref<u64>{hint_words(entry)[0]}; }
-  WARPHEAP_DEVICE void set_hint(u32 entry, u32 slab) const {
-    // relaxed: a thread that uses the hint asks the slab.
-    if (entry != no_entry) hint(entry).store(slab_hint::of(slab).word, order::relaxed);
+  WARPHEAP_DEVICE atomic_ref<u64> cached(u32 entry) const { return atomic_ref<u64>{cache_words(entry)[0]}; }
+  WARPHEAP_DEVICE void set_active(u32 entry, u32 slab) const {
+    // relaxed: a thread that uses the active slab asks it.
+    if (entry != no_entry) cached(entry).store(sm_cache_entry::of(slab).word, order::relaxed);
   }
   static constexpr u32 no_entry = ~0u;
   /// Of the entry's class, constant: soft limit in the low half, capacity in the high one.
-  WARPHEAP_DEVICE u64 hint_limits(u32 entry) const {
-    return atomic_ref<u64>{hint_words(entry)[1]}.load(order::relaxed);
+  WARPHEAP_DEVICE u64 cached_limits(u32 entry) const {
+    return atomic_ref<u64>{cache_words(entry)[1]}.load(order::relaxed);
   }
-  WARPHEAP_DEVICE u64* hint_words(u32 entry) const {
+  WARPHEAP_DEVICE u64* cache_words(u32 entry) const {
     return reinterpret_cast<u64*>(base_ + wide_product(geometry_.slabs(), geometry_.record_bytes())) + 2 * u64{entry};
   }
 
   // relaxed, here and below: hints and counts.
-  WARPHEAP_DEVICE slab_hint load_hint(u32 entry) const { return {hint(entry).load(order::relaxed)}; }
-  /// Adds to the demand for the row's next slab, and returns the hint as it was.
-  WARPHEAP_DEVICE slab_hint add_demand(u32 entry, u32 blocks) const {
-    return {hint(entry).fetch_add(slab_hint::demand_of(blocks), order::relaxed)};
+  WARPHEAP_DEVICE sm_cache_entry load_cached(u32 entry) const { return {cached(entry).load(order::relaxed)}; }
+  /// Adds to the demand for the cache's next slab, and returns the entry as it was.
+  WARPHEAP_DEVICE sm_cache_entry add_demand(u32 entry, u32 blocks) const {
+    return {cached(entry).fetch_add(sm_cache_entry::demand_of(blocks), order::relaxed)};
   }
-  /// Of a hint that was seen to name `slab` in vain.
-  WARPHEAP_DEVICE void forget_hint(u32 entry, u32 slab) const {
-    if (entry != no_entry && load_hint(entry).current() == slab + 1) hint(entry).store(0, order::relaxed);
+  /// Of an entry in which `slab` was seen to be active in vain.
+  WARPHEAP_DEVICE void clear_active(u32 entry, u32 slab) const {
+    if (entry != no_entry && load_cached(entry).active() == slab + 1) cached(entry).store(0, order::relaxed);
   }
 
   /// Tells that `blocks` blocks of a class found no listed slab. Whether the caller is to open one,

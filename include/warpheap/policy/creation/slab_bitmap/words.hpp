@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The packed words: what a slab is, what `free` needs to know of it, what a row of hints remembers,
+// The packed words: what a slab is, what `free` needs to know of it, what a per-SM cache remembers,
 // and what a reservation gives to the search that follows it.
 #pragma once
 
@@ -162,19 +162,19 @@ struct slab_role {
   }
 };
 
-/// What a row remembers for a class: its slab, and how many blocks were demanded that did not fit.
-/// A cache: a thread that uses the slab asks it.
+/// What a per-SM cache remembers for a class: the active slab, and how many blocks were demanded
+/// that did not fit. A thread that uses the slab asks it.
 ///
 ///    63         32 31        0
-///   |   demand   |  current   |     current: slab + 1; 0: none
-struct slab_hint {
+///   |   demand   |   active   |     active: slab + 1; 0: none
+struct sm_cache_entry {
   u64 word = 0;
 
-  WARPHEAP_HOST_DEVICE constexpr u32 current() const { return static_cast<u32>(word); }
-  /// Blocks demanded since the row got its slab, modulo 2^32.
+  WARPHEAP_HOST_DEVICE constexpr u32 active() const { return static_cast<u32>(word); }
+  /// Blocks demanded since the slab became active, modulo 2^32.
   WARPHEAP_HOST_DEVICE constexpr u32 demand() const { return static_cast<u32>(word >> 32); }
   WARPHEAP_HOST_DEVICE static constexpr u64 demand_of(u32 blocks) { return u64{blocks} << 32; }
-  WARPHEAP_HOST_DEVICE static constexpr slab_hint of(u32 slab) { return {u64{slab} + 1}; }
+  WARPHEAP_HOST_DEVICE static constexpr sm_cache_entry of(u32 slab) { return {u64{slab} + 1}; }
 };
 
 /// What a class wants. Advisory.

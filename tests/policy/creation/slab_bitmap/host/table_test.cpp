@@ -216,21 +216,21 @@ TEST(SlabBitmapTable, AFreeSlabWithATransientIsNotForgotten) {
 }
 
 struct read_limits {
-  WARPHEAP_DEVICE void operator()(slab_table table, u64* limits, u64* hints, u32 entries) const {
+  WARPHEAP_DEVICE void operator()(slab_table table, u64* limits, u64* cached, u32 entries) const {
     for (u32 entry = 0; entry < entries; ++entry) {
-      limits[entry] = table.hint_limits(entry);
-      hints[entry] = table.hint(entry).load(order::relaxed);
+      limits[entry] = table.cached_limits(entry);
+      cached[entry] = table.cached(entry).load(order::relaxed);
     }
   }
 };
 
-TEST(SlabBitmapTable, EveryHintOfANewHeapHasTheLimitsOfItsClassAndNoSlab) {
+TEST(SlabBitmapTable, EveryCacheEntryOfANewHeapHasTheLimitsOfItsClassAndNoSlab) {
   for (u32 const slabs : {1u, 100u, 1500u}) {
     tiny_pool const pool{slabs};
     auto const geometry = pool.allocator().geometry();
-    u32 const entries = geometry.rows() * geometry.classes();
-    device_buffer<u64> const limits(entries), hints(entries);
-    launch({1, 1}, read_limits{}, pool.allocator().table(), limits.data(), hints.data(), entries);
+    u32 const entries = geometry.sm_caches() * geometry.classes();
+    device_buffer<u64> const limits(entries), cached(entries);
+    launch({1, 1}, read_limits{}, pool.allocator().table(), limits.data(), cached.data(), entries);
     synchronize();
     auto const read = limits.to_host();
     for (u32 entry = 0; entry < entries; ++entry) {
@@ -238,7 +238,7 @@ TEST(SlabBitmapTable, EveryHintOfANewHeapHasTheLimitsOfItsClassAndNoSlab) {
       ASSERT_EQ(read[entry] >> 32, expected.capacity) << entry;
       ASSERT_EQ(read[entry] & 0xffff'ffff, expected.soft) << entry;
     }
-    EXPECT_EQ(hints.to_host(), std::vector<u64>(entries));
+    EXPECT_EQ(cached.to_host(), std::vector<u64>(entries));
   }
 }
 
@@ -255,25 +255,25 @@ TEST(SlabBitmapTable, OneLaneFillsTheMetadataAsManyDo) {
 }
 
 struct draw_entries {
-  WARPHEAP_DEVICE void operator()(slab_table table, u32 size_class, u32 salts, u32* entries, u32* first_row) const {
-    for (u32 salt = 0; salt < salts; ++salt) entries[salt] = table.hint_entry(size_class, salt);
-    *first_row = simt::sm_id() << table.geometry().rows_used_log2(size_class);
+  WARPHEAP_DEVICE void operator()(slab_table table, u32 size_class, u32 salts, u32* entries, u32* first_cache) const {
+    for (u32 salt = 0; salt < salts; ++salt) entries[salt] = table.cache_entry(size_class, salt);
+    *first_cache = simt::sm_id() << table.geometry().sm_caches_used_log2(size_class);
   }
 };
 
-TEST(SlabBitmapTable, AMultiprocessorUsesTheRowsOfItsOwn) {
+TEST(SlabBitmapTable, AMultiprocessorUsesTheCachesOfItsOwn) {
   constexpr u32 salts = 64;
   for (u32 const slabs : {1u, 100u, 1500u}) {
     tiny_pool const pool{slabs};
     auto const geometry = pool.allocator().geometry();
-    device_buffer<u32> const entries(salts), first_row(1);
+    device_buffer<u32> const entries(salts), first_cache(1);
     for (u32 size_class = 0; size_class < geometry.classes(); ++size_class) {
-      launch({1, 1}, draw_entries{}, pool.allocator().table(), size_class, salts, entries.data(), first_row.data());
+      launch({1, 1}, draw_entries{}, pool.allocator().table(), size_class, salts, entries.data(), first_cache.data());
       synchronize();
       std::set<u32> expected, drawn;
       for (u32 const entry : entries.to_host()) drawn.insert(entry);
-      for (u32 row = 0; row < 1u << geometry.rows_used_log2(size_class); ++row)
-        expected.insert((first_row[0] + row) % geometry.rows() * geometry.classes() + size_class);
+      for (u32 cache = 0; cache < 1u << geometry.sm_caches_used_log2(size_class); ++cache)
+        expected.insert((first_cache[0] + cache) % geometry.sm_caches() * geometry.classes() + size_class);
       ASSERT_EQ(drawn, expected) << slabs << " slabs, class " << size_class;
     }
   }
