@@ -19,7 +19,7 @@ WARPHEAP_DEVICE u32 is_missed(slab_table table) {
   return ~table.index(slab_table::open(size_class)).load(0) & 1;
 }
 
-/// Lane 0 takes the slab for the class, and promises a block of it later. Lane 1, of a search for
+/// Lane 0 takes the slab for the class, and promises a block of it later. Lane 1, of a scan for
 /// another class, finds it in use.
 struct forget_a_slab {
   WARPHEAP_DEVICE void operator()(slab_table table, u32* missed) const {
@@ -45,35 +45,35 @@ struct publish_a_slab {
   }
 };
 
-/// As publish_a_slab, but the fence is that of a search, between its rounds.
-struct publish_beside_a_search {
+/// As publish_a_slab, but the fence is that of a scan, between its rounds.
+struct publish_beside_a_scan {
   WARPHEAP_DEVICE void operator()(slab_table table, u32* missed) const {
     if (simt::lane_id() == 0) {
       if (slab_lock::take(table, 0)) slab_lock::publish(table, 0, size_class, 1, slab_table::no_entry);
       return;
     }
-    slab_search search{0, 0, false};
+    slab_scanner scan{0, 0, false};
     // By counts, then takeable slabs.
     for (u32 round = 0; round < 2; ++round) {
-      while (search.look(table, size_class, 1) != slab_search::none)
-        search.is_hasty() ? search.pass_slab(1) : simt::pause(1);
-      search.end_round(0);
+      while (scan.look(table, size_class, 1) != slab_scanner::none)
+        scan.is_hasty() ? scan.pass_slab(1) : simt::pause(1);
+      scan.end_round(0);
     }
     *missed = ~table.index(slab_table::open(size_class)).load(0) & 1;
   }
 };
 
-/// Which slab a search names first.
+/// Which slab a scan names first.
 struct look_once {
   WARPHEAP_DEVICE void operator()(slab_table table, bool skips_counts, u32* named) const {
-    slab_search search{0, 0, skips_counts};
-    *named = search.look(table, size_class, 1);
+    slab_scanner scan{0, 0, skips_counts};
+    *named = scan.look(table, size_class, 1);
   }
 };
 
-// A search for whole slabs looks at what may be taken first: slabs of its class that are in use are
+// A scan for whole slabs looks at what may be taken first: slabs of its class that are in use are
 // used up. Every other one fills those first.
-TEST(SlabBitmapIndexOrder, ASearchForSlabsLooksAtTakeableOnesFirst) {
+TEST(SlabBitmapIndexOrder, AScanForSlabsLooksAtTakeableOnesFirst) {
   for (bool const skips_counts : {false, true}) {
     tiny_pool const pool{2};
     auto const block = static_cast<u8*>(test::allocate(pool, {1, 1}, class_bytes(size_class))[0]);
@@ -96,8 +96,8 @@ void expect_finds(u32 lanes) {
   });
 }
 
-TEST(SlabBitmapIndexOrder, ASlabThatASearchForgotIsFoundInItsClass) { expect_finds<forget_a_slab>(3); }
+TEST(SlabBitmapIndexOrder, ASlabThatAScanForgotIsFoundInItsClass) { expect_finds<forget_a_slab>(3); }
 TEST(SlabBitmapIndexOrder, ASlabThatWasTakenIsFoundInItsClass) { expect_finds<publish_a_slab>(2); }
-TEST(SlabBitmapIndexOrder, ASearchLooksAtItsClassAfterTakeableSlabs) { expect_finds<publish_beside_a_search>(2); }
+TEST(SlabBitmapIndexOrder, AScanLooksAtItsClassAfterTakeableSlabs) { expect_finds<publish_beside_a_scan>(2); }
 
 }  // namespace slab_bitmap_index_order_test

@@ -109,15 +109,15 @@ TEST(SlabBitmapOpening, CachesThatOpenAtOnceLeaveSlabsFree) {
   });
 }
 
-/// Refills once for a cache without a slab. Tells the slab of its blocks, or that it would search.
+/// Refills once for a cache without a slab. Tells the slab of its blocks, or that it would scan.
 struct refill_once {
-  WARPHEAP_DEVICE void operator()(slab_table table, u32 size_class, u32* slab, bool* searches) const {
+  WARPHEAP_DEVICE void operator()(slab_table table, u32 size_class, u32* slab, bool* scans) const {
     u32 const cache = 0, entry = table.cache_entry(size_class, cache);
     table.clear_active(entry, table.load_cached(entry).active() - 1);
     slab_refill refill{cache};
     slab_reservation taken;
     while (!refill.has_ended() && taken.blocks() == 0) taken = refill.next(table, size_class, 1);
-    *searches = taken.blocks() == 0;
+    *scans = taken.blocks() == 0;
     *slab = taken.slab();
   }
 };
@@ -133,10 +133,10 @@ TEST(SlabBitmapOpening, ACacheThatBeginsWhereNoSlabIsFreeJoinsAListedOne) {
   test::allocate(pool, rest, tiny_pool::slab_bytes);
   ASSERT_EQ(pool.allocator().snapshot().statistics().free_slabs, 0u);
   device_buffer<u32> const slab(1);
-  device_buffer<bool> const searches(1);
-  launch({1, 1}, refill_once{}, table, size_class, slab.data(), searches.data());
+  device_buffer<bool> const scans(1);
+  launch({1, 1}, refill_once{}, table, size_class, slab.data(), scans.data());
   synchronize();
-  EXPECT_FALSE(searches[0]);
+  EXPECT_FALSE(scans[0]);
   EXPECT_EQ(slab[0], static_cast<u32>((block - table.pool()) / tiny_pool::slab_bytes));
 }
 
@@ -258,17 +258,17 @@ TEST(SlabBitmapOpening, ReplacementsOfActiveSlabsAtOnceLeaveNoOpener) {
   });
 }
 
-/// Each lane refills for a whole slab, and counts itself if it would have to search.
+/// Each lane refills for a whole slab, and counts itself if it would have to scan.
 struct refill_with_slabs {
-  WARPHEAP_DEVICE void operator()(slab_table table, u32 size_class, u32* searching) const {
+  WARPHEAP_DEVICE void operator()(slab_table table, u32 size_class, u32* scanning) const {
     slab_refill refill{0};
     while (!refill.has_ended())
       if (refill.next(table, size_class, 1).blocks() != 0) return;
-    atomic_ref<u32>{*searching}.fetch_add(1, order::relaxed);
+    atomic_ref<u32>{*scanning}.fetch_add(1, order::relaxed);
   }
 };
 
-// Each look at random finds one that many others find, too. A search would look at all slabs.
+// Each look at random finds one that many others find, too. A scan would look at all slabs.
 TEST(SlabBitmapOpening, ACrowdThatNeedsEverySlabFindsTheEmptyOnes) {
   with_a_crowd([] {
     u32 const slabs = 1024;
@@ -276,11 +276,10 @@ TEST(SlabBitmapOpening, ACrowdThatNeedsEverySlabFindsTheEmptyOnes) {
     tiny_pool const pool{slabs};
     test::release(pool, test::allocate(pool, shape, tiny_pool::slab_bytes), shape);
     ASSERT_EQ(pool.allocator().snapshot().statistics().free_slabs, 0u);
-    device_buffer<u32> const searching(1);
-    launch(shape, refill_with_slabs{}, pool.allocator().table(), size_class_of(tiny_pool::slab_bytes),
-           searching.data());
+    device_buffer<u32> const scanning(1);
+    launch(shape, refill_with_slabs{}, pool.allocator().table(), size_class_of(tiny_pool::slab_bytes), scanning.data());
     synchronize();
-    EXPECT_LE(searching[0], slabs / 128);
+    EXPECT_LE(scanning[0], slabs / 128);
   });
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // nullptr means that no suitable block stayed free during the whole call (slab.N1). So a block that
-// no other lane touches is found, whatever others do beside the search, and on a heap at rest the
+// no other lane touches is found, whatever others do beside the scan, and on a heap at rest the
 // answer is exact.
 #include <algorithm>
 #include <vector>
@@ -143,7 +143,7 @@ TEST(SlabBitmapPromise, AFreeBlockBehindPromisesIsFound) {
 
 // Lanes of a group look at words of their own. Lanes that are served leave, and the words that were
 // theirs must still be looked at. A slab of which one block of sixteen is free is in no list: only
-// the search finds it.
+// the scan finds it.
 TEST(SlabBitmapPromise, AGroupFindsBlocksThatLieInManyWordsOfTheIndex) {
   constexpr u32 slabs = 640, blocks_a_slab = 16;
   for (u32 const lanes : {2u, 5u, 31u, 32u}) {
@@ -183,20 +183,20 @@ TEST(SlabBitmapPromise, AGroupFindsSlabsThatLieInManyWordsOfTheIndex) {
 
 /// Lane 0 takes and frees the one block of a slab again and again; the others ask for a slab, and
 /// give it back.
-struct empty_a_slab_beside_searches {
+struct empty_a_slab_beside_scans {
   WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u32 rounds) const {
     u64 const bytes = global_thread_index() == 0 ? 64 : heap.geometry().slab_bytes();
     for (u32 round = 0; round < rounds; ++round) heap.destroy(heap.create(bytes));
   }
 };
 
-// A search clears the index bit of a slab that is in use again, while the slab becomes empty once
+// A scan clears the index bit of a slab that is in use again, while the slab becomes empty once
 // more (slab.I2, slab.I3).
-TEST(SlabBitmapPromise, ASlabThatEmptiesBesideASearchIsThereAfterwards) {
+TEST(SlabBitmapPromise, ASlabThatEmptiesBesideAScanIsThereAfterwards) {
   for (launch_shape const shape : {launch_shape{2, 2}, {3, 1}, {1, 4}})
     test::for_each_schedule(700, [&] {
       test::tiny_pool const pool{1};
-      launch(shape, empty_a_slab_beside_searches{}, pool.allocator(), 8u);
+      launch(shape, empty_a_slab_beside_scans{}, pool.allocator(), 8u);
       synchronize();
       pool.expect_empty();
       EXPECT_EQ(test::allocate(pool, {1, 1}, slab_bytes).size(), 1u);
@@ -243,7 +243,7 @@ struct hold_promises {
   }
 };
 
-/// Two lanes of the first warp ask together. A lane of the second looks at the slab as a search
+/// Two lanes of the first warp ask together. A lane of the second looks at the slab as a scan
 /// does that sees it full by count, only for longer: it marks the slab full if it has seen each bit
 /// set.
 struct ask_for_two_beside_a_long_look {

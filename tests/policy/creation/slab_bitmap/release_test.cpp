@@ -165,7 +165,7 @@ struct free_together_and_ask {
 };
 
 // A lane whose free has returned finds a block, since the others hold one each at most: no lane
-// returns before the lane that frees for all has put the slab back where searches look.
+// returns before the lane that frees for all has put the slab back where scans look.
 TEST(SlabBitmapRelease, ALaneThatHasFreedItsBlockFindsOne) {
   for (u32 const lanes : {2u, 4u, 32u})
     test::for_each_schedule(lanes == 32 ? 40 : 150, [&] {

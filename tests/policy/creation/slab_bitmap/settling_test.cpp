@@ -54,7 +54,7 @@ WARPHEAP_DEVICE void free_block(slab_table table, u32 block) {
   table.settle(0, table.subtract(0, 1, 0));
 }
 
-/// As a search does: marks the slab full if it sees the bits of its `capacity` blocks set.
+/// As a scan does: marks the slab full if it sees the bits of its `capacity` blocks set.
 WARPHEAP_DEVICE void look_and_mark(slab_table table, u32 capacity) {
   slab_state const seen = table.newest(0);
   bool is_full = seen.is_live() && seen.used() >= capacity && !seen.is_full() && !seen.is_clearing();
@@ -155,9 +155,9 @@ TEST(SlabBitmapSettling, ASlabIsOpenForEveryFreeThatHasReturned) {
     });
 }
 
-/// The first lane finds the slab in use, as a search for another class does. The others give back
+/// The first lane finds the slab in use, as a scan for another class does. The others give back
 /// promises: the second as one whose cache was stale, the rest as those who found no block.
-struct give_back_beside_a_search {
+struct give_back_beside_a_scan {
   WARPHEAP_DEVICE void operator()(slab_table table, u32) const {
     if (global_thread_index() == 0) return table.forget(slab_table::takeable, 0, size_class + 1);
     slab_state const old = table.promise(0, 1);
@@ -167,11 +167,11 @@ struct give_back_beside_a_search {
 };
 
 // slab.I2, slab.I3: the last of those who give back finds the slab empty, by what its subtraction
-// left, and waits for the search.
+// left, and waits for the scan.
 TEST(SlabBitmapSettling, ASlabIsTakeableAfterTheLastPromiseIsGivenBack) {
   for (launch_shape const shape : {launch_shape{2, 1}, {3, 1}, {1, 3}})
     test::for_each_schedule(600, [&] {
-      EXPECT_EQ(left_by(shape, give_back_beside_a_search{}, size_class, 0),
+      EXPECT_EQ(left_by(shape, give_back_beside_a_scan{}, size_class, 0),
                 (situation{.used = 0, .listed = true, .open = true, .takeable = true}));
     });
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A crowd that allocates and frees blocks of one size for a while: no slab may get lost on the way
 // between live, full, empty and listed. A slab that is empty at the end must be in the index of its
-// class, or no search finds it again.
+// class, or no scan finds it again.
 #include "pool_fixture.hpp"
 
 namespace warpheap::test { namespace {

@@ -7,7 +7,7 @@
 //   slab.X2  at rest, summary bit <=> word is not zero: each change from or to zero toggles it
 //       once.
 //
-// set, tell and clear. Idempotent, with a summary on which a search may rely, a bit a word and C:
+// set, tell and clear. Idempotent, with a summary on which a scan may rely, a bit a word and C:
 //   slab.X3  a word is not zero => its summary bit or C is set, or a call that made it so still
 //       runs. It changes the word first. A bit is cleared under C, and set again if the word,
 //       looked at after that, is not zero.
@@ -53,7 +53,7 @@ class slab_index {
   WARPHEAP_DEVICE void clear(u32 slab, order how) const { word(slab / 64).fetch_and(~bit(slab), how); }
 
   WARPHEAP_DEVICE u64 newest(u32 slab) const {
-    // A read-modify-write: the newest. relaxed: a search that compares indexes orders its looks.
+    // A read-modify-write: the newest. relaxed: a scan that compares indexes orders its looks.
     return word(slab / 64).fetch_or(0, order::relaxed);
   }
   WARPHEAP_DEVICE u64 load(u32 slab) const { return word(slab / 64).load(order::relaxed); }  // hint

@@ -29,7 +29,7 @@ class slab_lock {
     return around != 0 ? around : 1;  // a guide may have missed it for a moment
   }
 
-  /// Locks a free or empty slab, and takes it off its indexes except takeable. Searches wait for it
+  /// Locks a free or empty slab, and takes it off its indexes except takeable. Scans wait for it
   /// until publish(), publish_run() or unlock(), one of which must follow.
   WARPHEAP_DEVICE static bool take(slab_table const& table, u32 slab) {
     slab_state const was = table.load(slab);
@@ -86,7 +86,7 @@ class slab_lock {
   }
 
   /// Makes a slab of kind `from`, locked or run, free. Of a run each before the next is named: a
-  /// search that passed the first as in use could place a run across its end.
+  /// scan that passed the first as in use could place a run across its end.
   WARPHEAP_DEVICE static void unlock(slab_table const& table, u32 slab, slab_kind from, order how) {
     table.add(slab_table::takeable, slab);
     table.index(slab_table::free_slabs).toggle(slab);

@@ -3,7 +3,7 @@
 //
 // A pool that grows has addresses and metadata for all its slabs, and memory for the first ones.
 // The others are absent. To every thread an absent slab looks like part of a run that another
-// thread holds. So searches know nothing of absence, and no call takes time for it.
+// thread holds. So scans know nothing of absence, and no call takes time for it.
 //
 //   slab.R3  absent: kind run, with the role of a run of no slabs. Part of no run, in no index, all
 //       bits zero (slab.D7). A slab becomes absent through locked, and ceases to be as a run does

@@ -11,7 +11,7 @@
 //             one, or replaces the active one; else none       active               active
 //
 // A request that may open none, since too few are free, goes to listed once more. Where no slab is
-// free then the refill ends, and the search (search.hpp) has the answer: all of these steps are
+// free then the refill ends, and the scan (scan.hpp) has the answer: all of these steps are
 // guides, and what they miss costs time.
 //
 // The number of slabs in a class follows its demand: of the requests that find no listed slab one
@@ -96,7 +96,7 @@ class slab_refill {
   static constexpr u32 requests_a_slab = 8;   // that a slab must serve for the cache to be used
   static constexpr u32 room_to_activate = 4;  // requests that a newly active slab has room for
   static constexpr u32 few = 1, many = 8;     // looks at listed slabs, before the last one
-  static constexpr u32 most_looks = 62;       // before a search, which costs more than all
+  static constexpr u32 most_looks = 62;       // before a scan, which costs more than all
   static constexpr u32 crowds_a_look = 16;    // claims that got too few, for a look at what is free
   static constexpr u32 most_waits = 16;       // pauses while another opens a slab, and lost locks
   // A slab is opened ahead of demand if of the 64 slabs around more are free than `half`: for a

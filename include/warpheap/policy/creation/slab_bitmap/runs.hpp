@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks larger than a slab: runs of consecutive slabs. A search locks the slabs of each takeable
+// Blocks larger than a slab: runs of consecutive slabs. A scan locks the slabs of each takeable
 // stretch that is long enough, in ascending order. At a slab that is in use or locked by another
 // thread it gives the others back. Then it goes on behind the one in use, or waits for the lock.
 //
@@ -9,7 +9,7 @@
 //   slab.R2  the other slabs keep an old role, harmless because their bitmaps are zero (slab.D7).
 //
 // nullptr is right: the index names a stretch that stays takeable all the time (slab.I2), and the
-// search passes over none that others hold locked. A slab with a promise in progress is not
+// scan passes over none that others hold locked. A slab with a promise in progress is not
 // takeable.
 #pragma once
 
@@ -30,7 +30,7 @@ class slab_runs {
       table.add_failures(1, bytes);
       return nullptr;
     }
-    // Counted by its slabs: `bytes` would stay in registers all through the search.
+    // Counted by its slabs: `bytes` would stay in registers all through the scan.
     u32 const run = static_cast<u32>(length);
     void* const memory = slab_runs{table}.create_run(run, alignment);
     if (memory == nullptr) table.add_failures(1, u64{run} << table.geometry().slab_log2());

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // How blocks up to a slab are handed out: to all lanes of a warp that ask for one class at once.
 // The leader takes them from its cache's active slab; where that has none, the group goes on to a
-// refill, then to the search. The lanes share what their leader claimed.
+// refill, then to the scan. The lanes share what their leader claimed.
 #pragma once
 
 #include "../../../sync/lane_random.hpp"
 #include "../../../sync/warp_aggregate.hpp"
 #include "refill.hpp"
-#include "search.hpp"
+#include "scan.hpp"
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace slab_bitmap_parts {
 
@@ -194,7 +194,7 @@ class block_service {
       refill.begin_again();
       shared_claim const mine = self.share(active, group_mask, size_class, claimed, reserved);
       u32 const seekers = simt::ballot(active, mine.is_none);
-      if (mine.is_none) return search(table, seekers, group_mask, size_class);
+      if (mine.is_none) return scan(table, seekers, group_mask, size_class);
       active = simt::ballot(active & ~seekers, mine.block == nullptr);
       if (mine.block != nullptr) return mine.block;
       group_mask &= active;
@@ -202,21 +202,21 @@ class block_service {
   }
 
   /// The answer for groups whose refills have ended. All lanes of `active` call, whole groups.
-  WARPHEAP_COLD static void* search(slab_table table, u32 active, u32 group_mask, u32 size_class) {
+  WARPHEAP_COLD static void* scan(slab_table table, u32 active, u32 group_mask, u32 size_class) {
     block_service const self{table};
     u32 const random = scale_below(lane_random_bits(), table.geometry().slabs());
     lane_group const all = group_of(group_mask);
     bool const needs_slabs = 2 * all.size >= table.geometry().capacity(size_class);
-    slab_search search{simt::shuffle(active, random, all.leader), all.rank, needs_slabs};
+    slab_scanner scan{simt::shuffle(active, random, all.leader), all.rank, needs_slabs};
     slab_reservation reserved;
     WARPHEAP_NO_UNROLL
     for (;;) {
       lane_group const group = group_of(warpheap::opaque(group_mask));
-      bool const is_none = group.leads && search.finds_none(table.opaque(), warpheap::opaque(size_class));
-      if ((simt::ballot(active, is_none) >> group.leader) & 1) search.pass_round(table);
-      u32 const mine = search.look(table.opaque(), warpheap::opaque(size_class), group.size);
-      u32 const finders = simt::ballot(active, mine != slab_search::none) & group.mask;
-      u32 const by_count = simt::ballot(active, mine != slab_search::none && search.is_hasty()) & group.mask;
+      bool const is_none = group.leads && scan.finds_none(table.opaque(), warpheap::opaque(size_class));
+      if ((simt::ballot(active, is_none) >> group.leader) & 1) scan.pass_round(table);
+      u32 const mine = scan.look(table.opaque(), warpheap::opaque(size_class), group.size);
+      u32 const finders = simt::ballot(active, mine != slab_scanner::none) & group.mask;
+      u32 const by_count = simt::ballot(active, mine != slab_scanner::none && scan.is_hasty()) & group.mask;
       u32 named = by_count;
       if (named == 0) named = finders != 0 ? finders : group.mask;
       u32 const finder = lowest_bit(named);
@@ -225,7 +225,7 @@ class block_service {
       u64 claimed = 0;
       if (group.leads) {
         if (reserved.blocks() == 0 && finders != 0) {
-          reserved = search.take(table.opaque(), warpheap::opaque(size_class), group.size, slab);
+          reserved = scan.take(table.opaque(), warpheap::opaque(size_class), group.size, slab);
           passes = passes || reserved.blocks() != 0;
         }
         if (reserved.blocks() != 0)
@@ -234,12 +234,12 @@ class block_service {
       u32 const passing = simt::ballot(active, passes), served = simt::ballot(active, claimed != 0);
       void* block = nullptr;
       if (served != 0) block = self.share(active, group_mask, size_class, claimed, reserved).block;
-      if (((served >> group.leader) & 1) != 0) search.note_success();
-      else if (finders == 0) search.end_round(group.rank);
-      else if (finder == simt::lane_id() && ((passing >> group.leader) & 1) != 0) search.pass_slab(group.size);
+      if (((served >> group.leader) & 1) != 0) scan.note_success();
+      else if (finders == 0) scan.end_round(group.rank);
+      else if (finder == simt::lane_id() && ((passing >> group.leader) & 1) != 0) scan.pass_slab(group.size);
       // slab.I4: what any lane saw comes before what any lane looks at next.
       simt::sync_warp(active);
-      bool const leaves = block != nullptr || search.has_ended();
+      bool const leaves = block != nullptr || scan.has_ended();
       active = simt::ballot(active, !leaves);
       if (leaves) {
         if (block == nullptr && group.leads) table.add_failures(group.size, class_bytes(size_class));

@@ -6,10 +6,10 @@
 //   give back, free k that reserver; owners' leader   fetch_sub, then settle
 //   unlist            a reserver at the soft limit    o = fetch_or(U); o live, no U: toggle; settle
 //   settle            the thread that left it so      U: relist(); F: set open, F away; 0: takeable
-//   mark full         a search that saw all bits set  compare-exchange to C; clear open; C -> F
-//   forget            a search that finds a bit wrong C; clear that bit; C away
+//   mark full         a scan that saw all bits set    compare-exchange to C; clear open; C -> F
+//   forget            a scan that finds a bit wrong   C; clear that bit; C away
 //
-// A toggle is an exclusive-or of the slab's bit in an index. A search may rely on two indexes:
+// A toggle is an exclusive-or of the slab's bit in an index. A scan may rely on two indexes:
 //
 //   slab.I1  live, of class c, not F => its bit in open(c) is set, or a call that made it so still
 //       runs.
@@ -17,7 +17,7 @@
 //   slab.I3  These bits are cleared only under the lock or under C. A call that leaves room and
 //       finds C waits until C is gone (two atomics), and then sets the bit.
 //   slab.I4  The bit of a slab of class c in takeable is cleared, by the thread that takes the slab
-//       or by forget, after the bit in open(c) was set: a search that looks at open(c) last misses
+//       or by forget, after the bit in open(c) was set: a scan that looks at open(c) last misses
 //       none.
 //   slab.I5  T is set => the slab is live, and its bit in takeable is set. T goes by the lock, or
 //       under C.
@@ -75,7 +75,7 @@ class slab_table {
   /// A recent word. acquire: for bits, as in newest().
   WARPHEAP_DEVICE slab_state load_first(u32 slab) const { return {state(slab).load(order::acquire)}; }
 
-  // Guides, exact at rest (slab.D4): free_slabs; listed: live, below the soft limit. A search may
+  // Guides, exact at rest (slab.D4): free_slabs; listed: live, below the soft limit. A scan may
   // rely on takeable, what may be free or empty (slab.I2), and open, what is live and may have room
   // (slab.I1).
   static constexpr u32 free_slabs = 0;

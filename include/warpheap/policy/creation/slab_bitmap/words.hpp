@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The packed words: what a slab is, what `free` needs to know of it, what a per-SM cache remembers,
-// and what a reservation gives to the search that follows it.
+// and what a reservation gives to the scan that follows it.
 #pragma once
 
 #include "../../../platform/simt.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of slabs in pools of thousands of slabs, where a search that meets another one goes on from
+// Runs of slabs in pools of thousands of slabs, where a scan that meets another one goes on from
 // a random place: the one free run is found wherever it lies, and none that is too short.
 #include <vector>
 
@@ -40,7 +40,7 @@ TEST(SlabBitmapRuns, TheOnlyFreeRunIsFoundInAPoolOfThousandsOfSlabs) {
       std::vector<u64> freed;
       for (u64 slab = 0; slab < length; ++slab) freed.push_back(run + slab * slab_bytes);
       test::free_addresses(pool, freed);
-      // Searches go on from random places.
+      // Scans go on from random places.
       for (u32 turn = 0; turn < 4; ++turn) {
         ASSERT_EQ(ask_for_slabs(pool, {length + 1, length, 1, 2}), (std::vector<u64>{0, run, 0, 0}));
         test::free_addresses(pool, {run});
@@ -50,9 +50,9 @@ TEST(SlabBitmapRuns, TheOnlyFreeRunIsFoundInAPoolOfThousandsOfSlabs) {
     }
 }
 
-// The run begins before the random place from which a search goes on, and ends behind it. It
-// reaches beyond the slabs that are looked at from the lowest on, so that the search has to go on.
-TEST(SlabBitmapRuns, ARunAroundThePlaceFromWhichASearchGoesOnIsFound) {
+// The run begins before the random place from which a scan goes on, and ends behind it. It
+// reaches beyond the slabs that are looked at from the lowest on, so that the scan has to go on.
+TEST(SlabBitmapRuns, ARunAroundThePlaceFromWhichAScanGoesOnIsFound) {
   constexpr u64 length = 1400, first = 4097 - length;  // go on from slab 0, 1,400 or 2,800
   static_assert(many_slabs / length == 3 && first < 2 * length && first + length > 2 * length);
   large_pool const pool{many_slabs * slab_bytes};
@@ -85,7 +85,7 @@ u64 lowest_run(std::vector<bool> const& is_free, u64 length) {
   return is_free.size();
 }
 
-// The index may name slabs that are in use: a search that has locked some slabs before such a one
+// The index may name slabs that are in use: a scan that has locked some slabs before such a one
 // gives them back, and goes on right behind it.
 TEST(SlabBitmapRuns, TheLowestRunIsFoundAmongSlabsThatAreNamedInVain) {
   constexpr u32 slabs = 200;
@@ -113,7 +113,7 @@ TEST(SlabBitmapRuns, TheLowestRunIsFoundAmongSlabsThatAreNamedInVain) {
   }
 }
 
-// A search that meets a run in the making, or one that is being freed, waits or gives back what it
+// A scan that meets a run in the making, or one that is being freed, waits or gives back what it
 // has locked. It passes over nothing that stays free.
 TEST(SlabBitmapRuns, ARunThatStaysFreeIsNotRefused) {
   u64 served = 0;

@@ -178,7 +178,7 @@ struct forget_another_class {
   }
 };
 
-TEST(SlabBitmapTable, ASearchForgetsWhatAnIndexNamesInVain) {
+TEST(SlabBitmapTable, AScanForgetsWhatAnIndexNamesInVain) {
   u32 const size_class = 20, other = 21;
   // In open(other) by mistake, and rightly in open(size_class).
   auto const is_kept = [](slab_situation const& before, slab_situation const& after, slab_outcome const&) {

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nullptr rests on: a group's search of the two indexes that miss nothing, takeable and the
-// class's open. Each lane looks at words of its own; the leader tries what a lane found. Rounds:
-// open by counts, takeable, open by bits, since transients may fill the count of a slab with a free
-// block. A slab whose bits are all set is marked (F), and passed until a block of it is freed.
+// What nullptr rests on: a group's exhaustive scan of the two indexes that miss nothing, takeable
+// and the class's open. Each lane looks at words of its own; the leader tries what a lane found.
+// Rounds: open by counts, takeable, open by bits, since transients may fill the count of a slab
+// with a free block. A slab whose bits are all set is marked (F), and passed until a block of it
+// is freed.
 //
 //   slab.N1  a block that stays free during the whole call is found; for another class, or a run, a
 //       slab in which blocks are promised to a call in progress is not free. Its slab is named when
-//       the search comes to it (slab.I1, slab.I2, slab.I4), or F says that all its blocks were
+//       the scan comes to it (slab.I1, slab.I2, slab.I4), or F says that all its blocks were
 //       taken since the last free of one returned (slab.D5). Of a named slab each block was seen
 //       taken, or was ours.
-//   slab.N2  a search that gets nothing passes each slab once a round, and reads each of its words
+//   slab.N2  a scan that gets nothing passes each slab once a round, and reads each of its words
 //       twice at most for that. It looks again only at a slab that another thread locked or
-//       changed, so that one made progress. Any other search serves a lane: a group makes at most
+//       changed, so that one made progress. Any other scan serves a lane: a group makes at most
 //       one for each.
 #pragma once
 
@@ -21,18 +22,18 @@
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace slab_bitmap_parts {
 
-/// One lane's part of a search in one word. incomplete: lanes were served and left, so another
-/// search follows. turn: slabs passed in this round. start: where all lanes of the group begin.
+/// One lane's part of a scan in one word. incomplete: lanes were served and left, so another
+/// scan follows. turn: slabs passed in this round. start: where all lanes of the group begin.
 ///
 ///   63 62      61       60 49 48  24 23   0
 ///  | round | incomplete |  0 | turn | start |
-class slab_search {
+class slab_scanner {
  public:
   static constexpr u32 none = slab_index::none;
 
   /// skips_counts: without the round by counts. Of a class whose slabs serve one or two such
   /// requests it would look at every slab that is used up.
-  WARPHEAP_DEVICE slab_search(u32 start, u32 rank, bool skips_counts)
+  WARPHEAP_DEVICE slab_scanner(u32 start, u32 rank, bool skips_counts)
       : word_{u64{skips_counts ? takeable : counted} << round_shift | u64{64 * rank} << turn_shift | start} {}
 
   WARPHEAP_DEVICE bool has_ended() const { return round() == over; }
