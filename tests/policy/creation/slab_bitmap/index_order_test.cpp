@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// slab.I4: a lane that finds a slab's bit in takeable cleared finds the one in open(c) after a
-// fence, however it was cleared. Lanes read open(c) by plain loads here, since only those may see
-// an old word on the host backend; the memory model of a GPU orders a read-modify-write no better.
+// slab.I4: a lane that finds a slab's bit in reclaimable cleared finds the one in maybe_available
+// after a fence, however it was cleared. Lanes read the latter by plain loads here, since only
+// those may see an old word on the host backend; the memory model of a GPU orders a
+// read-modify-write no better.
 #include "pool_fixture.hpp"
 
 namespace slab_bitmap_index_order_test {
@@ -12,11 +13,11 @@ using test::tiny_pool;
 
 constexpr u32 size_class = 20;
 
-/// Waits until slab 0 is no longer named in takeable; then says whether open(size_class) lacks it.
+/// Waits until slab 0 is no longer in reclaimable; then says whether maybe_available lacks it.
 WARPHEAP_DEVICE u32 is_missed(slab_table table) {
-  while (table.index(slab_table::takeable).newest(0) & 1) simt::pause(1);
+  while (table.index(slab_table::reclaimable).newest(0) & 1) simt::pause(1);
   full_fence();
-  return ~table.index(slab_table::open(size_class)).load(0) & 1;
+  return ~table.index(slab_table::maybe_available(size_class)).load(0) & 1;
 }
 
 /// Lane 0 takes the slab for the class, and promises a block of it later. Lane 1, of a scan for
@@ -30,7 +31,7 @@ struct forget_a_slab {
         break;
       case 1:
         while (!table.load(0).is_live() || table.load(0).used() == 0) simt::pause(1);
-        table.forget(slab_table::takeable, 0, size_class + 1);
+        table.forget(slab_table::reclaimable, 0, size_class + 1);
         break;
       default: *missed = is_missed(table);
     }
@@ -53,13 +54,13 @@ struct publish_beside_a_scan {
       return;
     }
     slab_scanner scan{0, 0, false};
-    // By counts, then takeable slabs.
+    // By counts, then reclaimable slabs.
     for (u32 round = 0; round < 2; ++round) {
       while (scan.look(table, size_class, 1) != slab_scanner::none)
         scan.is_hasty() ? scan.pass_slab(1) : simt::pause(1);
       scan.end_round(0);
     }
-    *missed = ~table.index(slab_table::open(size_class)).load(0) & 1;
+    *missed = ~table.index(slab_table::maybe_available(size_class)).load(0) & 1;
   }
 };
 
@@ -73,7 +74,7 @@ struct look_once {
 
 // A scan for whole slabs looks at what may be taken first: slabs of its class that are in use are
 // used up. Every other one fills those first.
-TEST(SlabBitmapIndexOrder, AScanForSlabsLooksAtTakeableOnesFirst) {
+TEST(SlabBitmapIndexOrder, AScanForSlabsLooksAtReclaimableOnesFirst) {
   for (bool const skips_counts : {false, true}) {
     tiny_pool const pool{2};
     auto const block = static_cast<u8*>(test::allocate(pool, {1, 1}, class_bytes(size_class))[0]);
@@ -98,6 +99,6 @@ void expect_finds(u32 lanes) {
 
 TEST(SlabBitmapIndexOrder, ASlabThatAScanForgotIsFoundInItsClass) { expect_finds<forget_a_slab>(3); }
 TEST(SlabBitmapIndexOrder, ASlabThatWasTakenIsFoundInItsClass) { expect_finds<publish_a_slab>(2); }
-TEST(SlabBitmapIndexOrder, AScanLooksAtItsClassAfterTakeableSlabs) { expect_finds<publish_beside_a_scan>(2); }
+TEST(SlabBitmapIndexOrder, AScanLooksAtItsClassAfterReclaimableSlabs) { expect_finds<publish_beside_a_scan>(2); }
 
 }  // namespace slab_bitmap_index_order_test

@@ -123,7 +123,7 @@ struct refill_once {
 };
 
 // An old heap has no free slabs: those of other sizes keep theirs, empty as they may be.
-TEST(SlabBitmapOpening, ACacheThatBeginsWhereNoSlabIsFreeJoinsAListedOne) {
+TEST(SlabBitmapOpening, ACacheThatBeginsWhereNoSlabIsFreeJoinsAPartialOne) {
   u32 const slabs = 1u << 14, size_class = size_class_of(64);
   test::quiet_pool<creation::slab_bitmap<least_slabs>> const pool{slabs * tiny_pool::slab_bytes};
   auto const table = pool.allocator().table();

@@ -28,7 +28,7 @@ TEST(SlabBitmapRecycling, LeavesASlabWhoseWordsAreNotZero) {
   synchronize();
   EXPECT_EQ(result[1], 0u);
   // All but how often it was taken, and T, which only a settler sets.
-  EXPECT_EQ(result[2] % slab_state::ever_unit, result[0] % slab_state::ever_unit & ~slab_state::takeable_bit);
+  EXPECT_EQ(result[2] % slab_state::ever_unit, result[0] % slab_state::ever_unit & ~slab_state::reclaimable_bit);
   EXPECT_EQ(result[3], stray);
 }
 
@@ -49,8 +49,8 @@ struct recycle_an_unsettled_slab {
   WARPHEAP_DEVICE void operator()(slab_table table, u64 stray, u32 size_class, u32* taken) const {
     u32 const old_class = table.load(0).size_class();
     table.state(0).fetch_or(slab_state::unlisted_bit | slab_state::full_bit, order::relaxed);
-    table.index(slab_table::listed(old_class)).toggle(0);
-    table.index(slab_table::open(old_class)).clear(0, order::relaxed);
+    table.index(slab_table::partial(old_class)).toggle(0);
+    table.index(slab_table::maybe_available(old_class)).clear(0, order::relaxed);
     atomic_ref<u64> const word{table.blocks(0).words[0]};
     word.fetch_or(stray, order::relaxed);
     *taken = slab_lock::take(table, 0);

@@ -13,13 +13,13 @@ using test::tiny_pool;
 /// Where slab 0 is said to be, and which flags it has.
 struct situation {
   u32 used = 0;
-  bool full = false, clearing = false, unlisted = false, listed = false, open = false, takeable = false;
+  bool full = false, clearing = false, unlisted = false, partial = false, maybe_available = false, reclaimable = false;
 
   friend bool operator==(situation const&, situation const&) = default;
   friend std::ostream& operator<<(std::ostream& to, situation const& it) {
     return to << it.used << " used" << (it.full ? ", F" : "") << (it.clearing ? ", C" : "")
-              << (it.unlisted ? ", U" : "") << (it.listed ? ", listed" : "") << (it.open ? ", open" : "")
-              << (it.takeable ? ", takeable" : "");
+              << (it.unlisted ? ", U" : "") << (it.partial ? ", partial" : "")
+              << (it.maybe_available ? ", maybe available" : "") << (it.reclaimable ? ", reclaimable" : "");
   }
 };
 
@@ -31,9 +31,9 @@ struct read_situation {
               now.is_full(),
               now.is_clearing(),
               now.is_unlisted(),
-              is_in(slab_table::listed(size_class)),
-              is_in(slab_table::open(size_class)),
-              is_in(slab_table::takeable)};
+              is_in(slab_table::partial(size_class)),
+              is_in(slab_table::maybe_available(size_class)),
+              is_in(slab_table::reclaimable)};
   }
 };
 
@@ -45,7 +45,7 @@ struct fill_slab {
       table.keep(0, size_class, 1, table.promise(0, 1), table.geometry().capacity(size_class));
       table.blocks(0).try_claim(block / 64, u64{1} << (block % 64), order::acquire);
     }
-    table.forget(slab_table::takeable, 0, size_class);
+    table.forget(slab_table::reclaimable, 0, size_class);
   }
 };
 
@@ -94,7 +94,7 @@ TEST(SlabBitmapSettling, ASlabIsNotFullAfterAFreeBesideALook) {
   for (launch_shape const shape : {launch_shape{2, 1}, {1, 2}, {3, 1}})
     test::for_each_schedule(600, [&] {
       EXPECT_EQ(left_by(shape, free_beside_looks{}, size_class, capacity),
-                (situation{.used = 1, .listed = true, .open = true}));
+                (situation{.used = 1, .partial = true, .maybe_available = true}));
     });
 }
 
@@ -114,13 +114,13 @@ struct take_mark_and_free {
   }
 };
 
-// slab.D5: a free lifts the mark that it saw, and no later one, for which the bit in open was
-// cleared.
-TEST(SlabBitmapSettling, ASlabThatIsMarkedAgainAndAgainIsOpenInTheEnd) {
+// slab.D5: a free lifts the mark that it saw, and no later one, for which the bit in
+// maybe_available was cleared.
+TEST(SlabBitmapSettling, ASlabThatIsMarkedAgainAndAgainIsMaybeAvailableInTheEnd) {
   for (launch_shape const shape : {launch_shape{2, 1}, {1, 2}, {3, 1}})
     test::for_each_schedule(600, [&] {
       EXPECT_EQ(left_by(shape, take_mark_and_free{}, size_class, 1),
-                (situation{.used = 1, .listed = true, .open = true}));
+                (situation{.used = 1, .partial = true, .maybe_available = true}));
     });
 }
 
@@ -130,7 +130,7 @@ struct free_of_a_marked_slab {
   WARPHEAP_DEVICE void operator()(slab_table table, u32* missing) const {
     u32 const me = static_cast<u32>(global_thread_index());
     free_block(table, me);
-    missing[me] = ~table.index(slab_table::open(size_class)).newest(0) & 1;
+    missing[me] = ~table.index(slab_table::maybe_available(size_class)).newest(0) & 1;
   }
 };
 
@@ -140,7 +140,7 @@ struct mark_slab {
 
 // slab.I1: a free that finds F gone leaves the index alone, so the thread that takes F away has set
 // the bit before.
-TEST(SlabBitmapSettling, ASlabIsOpenForEveryFreeThatHasReturned) {
+TEST(SlabBitmapSettling, ASlabIsMaybeAvailableForEveryFreeThatHasReturned) {
   for (launch_shape const shape : {launch_shape{2, 1}, {1, 2}})
     test::for_each_schedule(600, [&] {
       tiny_pool const pool{1};
@@ -159,7 +159,7 @@ TEST(SlabBitmapSettling, ASlabIsOpenForEveryFreeThatHasReturned) {
 /// promises: the second as one whose cache was stale, the rest as those who found no block.
 struct give_back_beside_a_scan {
   WARPHEAP_DEVICE void operator()(slab_table table, u32) const {
-    if (global_thread_index() == 0) return table.forget(slab_table::takeable, 0, size_class + 1);
+    if (global_thread_index() == 0) return table.forget(slab_table::reclaimable, 0, size_class + 1);
     slab_state const old = table.promise(0, 1);
     if (global_thread_index() == 1) table.keep(0, size_class + 1, 1, old, table.geometry().capacity(size_class));
     else table.give_back(0, 1);
@@ -168,11 +168,11 @@ struct give_back_beside_a_scan {
 
 // slab.I2, slab.I3: the last of those who give back finds the slab empty, by what its subtraction
 // left, and waits for the scan.
-TEST(SlabBitmapSettling, ASlabIsTakeableAfterTheLastPromiseIsGivenBack) {
+TEST(SlabBitmapSettling, ASlabIsReclaimableAfterTheLastPromiseIsGivenBack) {
   for (launch_shape const shape : {launch_shape{2, 1}, {3, 1}, {1, 3}})
     test::for_each_schedule(600, [&] {
       EXPECT_EQ(left_by(shape, give_back_beside_a_scan{}, size_class, 0),
-                (situation{.used = 0, .listed = true, .open = true, .takeable = true}));
+                (situation{.used = 0, .partial = true, .maybe_available = true, .reclaimable = true}));
     });
 }
 
@@ -196,14 +196,14 @@ struct relist_together {
 
 // slab.D4: the one whose subtraction came to the limit lists the slab, whatever the others did
 // before.
-TEST(SlabBitmapSettling, ASlabIsListedAfterTheLastSubtraction) {
+TEST(SlabBitmapSettling, ASlabIsPartialAfterTheLastSubtraction) {
   using body = relist_together;
   slab_limits const limits{16};
   ASSERT_EQ(limits.relist, body::blocks - 1);
   for (launch_shape const shape : {launch_shape{3, 1}, {1, 3}})
     test::for_each_schedule(600, [&] {
       EXPECT_EQ(left_by(shape, body{}, body::size_class, body::blocks),
-                (situation{.used = body::blocks - 1, .listed = true, .open = true}));
+                (situation{.used = body::blocks - 1, .partial = true, .maybe_available = true}));
     });
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A crowd that allocates and frees blocks of one size for a while: no slab may get lost on the way
-// between live, full, empty and listed. A slab that is empty at the end must be in the index of its
-// class, or no scan finds it again.
+// between live, full, empty and partial. A slab that is empty at the end must be in the index of
+// its class, or no scan finds it again.
 #include "pool_fixture.hpp"
 
 namespace warpheap::test { namespace {
@@ -18,7 +18,7 @@ constexpr u32 rounds = 12;
 
 class SlabBitmapStress : public testing::TestWithParam<u32> {};
 
-TEST_P(SlabBitmapStress, EverySlabEndsEmptyAndListed) {
+TEST_P(SlabBitmapStress, EverySlabEndsEmptyAndPartial) {
   heap const owner{pool_bytes};
   device_buffer<lanes_report> const report(1);
   tagged_churn<sizes_between> const body{.rounds = rounds, .sizes = {GetParam(), GetParam()}, .seed = 7};
@@ -30,7 +30,7 @@ TEST_P(SlabBitmapStress, EverySlabEndsEmptyAndListed) {
   EXPECT_EQ(left.live_blocks, 0u);
   EXPECT_GT(left.empty_slabs, 0u);
   EXPECT_EQ(left.empty_slabs + left.free_slabs, left.slabs);
-  // slab.D4 says that the empty ones are listed.
+  // slab.D4 says that the empty ones are on the partial list.
   for (auto const& violated : owner.check_invariants()) ADD_FAILURE() << violated;
 }
 

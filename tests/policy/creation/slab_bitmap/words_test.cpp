@@ -15,11 +15,11 @@ using namespace slab_bitmap_parts;
 /// A descriptor, field by field.
 struct fields {
   u32 used, size_class, kind;
-  bool is_in_takeable, clears, is_unlisted, is_full;
+  bool is_in_reclaimable, clears, is_unlisted, is_full;
   u32 ever, life;
 
   slab_state word() const {
-    return {u64{used} | u64{size_class} << 20 | u64{is_in_takeable} << 26 | u64{clears} << 27 | u64{kind} << 28 |
+    return {u64{used} | u64{size_class} << 20 | u64{is_in_reclaimable} << 26 | u64{clears} << 27 | u64{kind} << 28 |
             u64{is_unlisted} << 30 | u64{is_full} << 31 | u64{ever} << 32 | u64{life} << 52};
   }
 };
@@ -43,7 +43,7 @@ TEST(SlabBitmapWords, ADescriptorReadsBackEachField) {
     ASSERT_EQ(word.used(), are.used);
     ASSERT_EQ(word.size_class(), are.size_class);
     ASSERT_EQ(static_cast<u32>(word.kind()), are.kind);
-    ASSERT_EQ(word.is_in_takeable(), are.is_in_takeable);
+    ASSERT_EQ(word.is_in_reclaimable(), are.is_in_reclaimable);
     ASSERT_EQ(word.is_clearing(), are.clears);
     ASSERT_EQ(word.is_unlisted(), are.is_unlisted);
     ASSERT_EQ(word.is_full(), are.is_full);
@@ -56,7 +56,7 @@ TEST(SlabBitmapWords, QuestionsAboutADescriptorTakeEachFieldIntoAccount) {
     slab_state const word = are.word();
     bool const is_live = are.kind == 2, has_flags = are.clears || are.is_unlisted || are.is_full;
     ASSERT_EQ(word.is_live(), is_live);
-    ASSERT_EQ(word.is_takeable(), are.kind == 0 || (is_live && are.used == 0));
+    ASSERT_EQ(word.is_reclaimable(), are.kind == 0 || (is_live && are.used == 0));
     for (u32 const size_class : {0u, 1u, 62u, 63u}) {
       ASSERT_EQ(word.serves(size_class), is_live && size_class == are.size_class);
       ASSERT_EQ(word.is_settled(size_class), is_live && size_class == are.size_class && are.used != 0 && !has_flags);

@@ -4,7 +4,7 @@
 //   base - slabs * slab_bytes   slab 0 | slab 1 | ...   the pool; aligned to the slab and to 4 KiB
 //   base                        records                 one a slab: descriptor | role | bitmap
 //                               per-SM caches           one entry a cache and class: active slab
-//                               indexes                 free slabs | takeable slabs | two a class
+//                               indexes                 free | reclaimable | two a class
 //                               control                 unmet demand a class, counts
 //
 // Descriptors lie at least 128 bytes apart: additions to closer ones are slower.

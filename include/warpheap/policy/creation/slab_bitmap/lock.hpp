@@ -4,10 +4,10 @@
 //
 //   transition               by                         operation
 //   free or empty -> locked  a taker                    compare-exchange, no C; off old indexes
-//   locked -> live           the thread that locked it  set open(c), clear takeable if blocks are
-//                                                       promised; fetch_add (slab.I4)
-//   locked -> run            the same                   clear takeable; fetch_add
-//   locked, run -> free      the locker; the freer      set takeable; fetch_sub
+//   locked -> live           the thread that locked it  set maybe_available(c); clear reclaimable
+//                                                       if blocks are promised; fetch_add (slab.I4)
+//   locked -> run            the same                   clear reclaimable; fetch_add
+//   locked, run -> free      the locker; the freer      set reclaimable; fetch_sub
 //
 // An empty slab changes class only after the newest value of each word is read: a free clears bits
 // and subtracts by two atomics, unordered for a third thread. If a clear is late, the slab is left.
@@ -29,26 +29,27 @@ class slab_lock {
     return around != 0 ? around : 1;  // a guide may have missed it for a moment
   }
 
-  /// Locks a free or empty slab, and takes it off its indexes except takeable. Scans wait for it
+  /// Locks a free or empty slab, and takes it off its indexes except reclaimable. Scans wait for it
   /// until publish(), publish_run() or unlock(), one of which must follow.
   WARPHEAP_DEVICE static bool take(slab_table const& table, u32 slab) {
     slab_state const was = table.load(slab);
-    if (!was.is_takeable() || !lock(table, slab, was)) return false;
+    if (!was.is_reclaimable() || !lock(table, slab, was)) return false;
     if (!was.is_live()) {
       table.index(slab_table::free_slabs).toggle(slab);
       return true;
     }
     u32 const old_class = was.size_class();
-    auto const listed = table.index(slab_table::listed(old_class)), open = table.index(slab_table::open(old_class));
+    auto const partial = table.index(slab_table::partial(old_class));
+    auto const maybe_available = table.index(slab_table::maybe_available(old_class));
     bool const is_empty = has_only_zeros(table.blocks(slab), opaque(table.geometry().capacity(old_class)));
-    if (was.is_unlisted() != is_empty) listed.toggle(slab);
+    if (was.is_unlisted() != is_empty) partial.toggle(slab);
     if (is_empty) {
-      open.clear(slab, order::relaxed);  // slab.I3: we hold the lock
+      maybe_available.clear(slab, order::relaxed);  // slab.I3: we hold the lock
       return true;
     }
     // Live again, without U and F, and in the indexes: a settler that met the lock has gone.
-    table.add(slab_table::open(old_class), slab);
-    table.add(slab_table::takeable, slab);
+    table.add(slab_table::maybe_available(old_class), slab);
+    table.add(slab_table::reclaimable, slab);
     u64 const change = slab_state::of(slab_kind::live, old_class).word - slab_state::of(slab_kind::locked, 0).word;
     // release: words, index bits (slab.I1, slab.I2) as we leave them; pairs with promise() and
     // lock().
@@ -62,10 +63,10 @@ class slab_lock {
     slab_limits const limits{table.geometry().capacity(size_class)};
     u32 const promised = wanted < limits.capacity ? wanted : limits.capacity;
     bool const soft = promised >= limits.soft;
-    table.add(slab_table::open(size_class), slab);
+    table.add(slab_table::maybe_available(size_class), slab);
     // release: slab.I4; pairs with the fence in end_round(). A slab that begins empty keeps it
     // (slab.I2).
-    if (promised != 0) table.index(slab_table::takeable).clear(slab, order::release);
+    if (promised != 0) table.index(slab_table::reclaimable).clear(slab, order::release);
     // relaxed: the release below orders it.
     table.role(slab).store(slab_role::of_class(size_class).word, order::relaxed);
     u64 const change = slab_state::of(slab_kind::live, size_class).word - slab_state::of(slab_kind::locked, 0).word +
@@ -74,13 +75,13 @@ class slab_lock {
     // lock().
     slab_state const old{table.state(slab).fetch_add(change, order::release)};
     table.set_active(entry, slab);
-    if (!soft) table.index(slab_table::listed(size_class)).toggle(slab);
+    if (!soft) table.index(slab_table::partial(size_class)).toggle(slab);
     return slab_reservation{slab, promised, 0}.with({.is_new = old.ever() == 0, .reaches_soft = soft});
   }
 
   WARPHEAP_DEVICE static void publish_run(slab_table const& table, u32 slab) {
     // relaxed, both: nobody reads anything by it; the locker hands the run out.
-    table.index(slab_table::takeable).clear(slab, order::relaxed);
+    table.index(slab_table::reclaimable).clear(slab, order::relaxed);
     table.state(slab).fetch_add(slab_state::of(slab_kind::run, 0).word - slab_state::of(slab_kind::locked, 0).word,
                                 order::relaxed);
   }
@@ -88,14 +89,14 @@ class slab_lock {
   /// Makes a slab of kind `from`, locked or run, free. Of a run each before the next is named: a
   /// scan that passed the first as in use could place a run across its end.
   WARPHEAP_DEVICE static void unlock(slab_table const& table, u32 slab, slab_kind from, order how) {
-    table.add(slab_table::takeable, slab);
+    table.add(slab_table::reclaimable, slab);
     table.index(slab_table::free_slabs).toggle(slab);
     // how: release, or fenced after release_fence(): the owner is done; pairs with lock().
     table.state(slab).fetch_sub(slab_state::of(from, 0).word, how);
   }
 
  private:
-  /// Locks a slab that was seen takeable, if nothing has changed since.
+  /// Locks a slab that was seen reclaimable, if nothing has changed since.
   WARPHEAP_DEVICE static bool lock(slab_table const& table, u32 slab, slab_state was) {
     if (was.is_clearing()) return false;
     // Transients stay in both fields, from which each takes its part back (slab.D1). U and F go: a

@@ -24,8 +24,8 @@ WARPHEAP_DEVICE void for_each_slab(u32 first, u32 end, Visitor visit) {
   for (u64 slab = first + global_thread_index(); slab < end; slab += stride) visit(static_cast<u32>(slab));
 }
 
-/// Kernel: fills what is not zero in untouched metadata. That is free_slabs, takeable, the limits
-/// in per-SM caches, and absent slabs, which begin at `present` bytes. Without it none are.
+/// Kernel: fills what is not zero in untouched metadata. That is free_slabs, reclaimable, the
+/// limits in per-SM caches, and absent slabs, which begin at `present` bytes. Without it none are.
 struct fill_metadata {
   WARPHEAP_DEVICE void operator()(slab_table table, u64 const* present) const {
     auto const geometry = table.geometry();
@@ -42,8 +42,8 @@ struct fill_metadata {
       }
     };
     u32 const slabs = present ? static_cast<u32>(*present >> geometry.slab_log2()) : geometry.slabs();
-    fill(table.index_words(slab_table::takeable), slabs);
-    fill_summary(table.index_words(slab_table::takeable) + slab_index::width(geometry.slabs()), slabs);
+    fill(table.index_words(slab_table::reclaimable), slabs);
+    fill_summary(table.index_words(slab_table::reclaimable) + slab_index::width(geometry.slabs()), slabs);
     fill(table.index_words(slab_table::free_slabs), slabs);
     fill(table.index_words(slab_table::free_slabs) + slab_index::width(geometry.slabs()), slab_index::width(slabs));
     for_each_slab(slabs, geometry.slabs(), [&](u32 absent) {
@@ -81,7 +81,7 @@ struct find_used_end {
   WARPHEAP_DEVICE void operator()(slab_table table, u32 slabs, u64* end) const {
     for_each_slab(0, slabs, [&](u32 slab) {
       // relaxed, both: no other kernel runs.
-      if (!table.load(slab).is_takeable())
+      if (!table.load(slab).is_reclaimable())
         atomic_ref<u64>{*end}.fetch_max(u64{slab + 1} << table.geometry().slab_log2(), order::relaxed);
     });
   }

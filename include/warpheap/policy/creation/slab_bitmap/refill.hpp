@@ -4,23 +4,23 @@
 //   step      names                                            found                none
 //   promised  the active slab, of which the quick path has     what is left of it   active
 //             promised blocks
-//   active    the active slab, if another request replaced it  blocks               listed
-//   listed    a slab of the class below its soft limit, from   blocks; one with     open, after a
+//   active    the active slab, if another request replaced it  blocks               partial
+//   partial   a slab of the class below its soft limit, from   blocks; one with     open, after a
 //             a random place on                                room becomes active  few looks
 //   open      a free slab, if this request is elected to open  blocks; it becomes   a pause, then
 //             one, or replaces the active one; else none       active               active
 //
-// A request that may open none, since too few are free, goes to listed once more. Where no slab is
+// A request that may open none, since too few are free, goes to partial once more. Where no slab is
 // free then the refill ends, and the scan (scan.hpp) has the answer: all of these steps are
 // guides, and what they miss costs time.
 //
-// The number of slabs in a class follows its demand: of the requests that find no listed slab one
+// The number of slabs in a class follows its demand: of the requests that find no partial slab one
 // opens a slab for each slab's worth, or half of one while many are free, and one if nobody is
 // opening any. Where a pool has many slabs and most are free, each cache gets slabs of its own:
 // caches that share a slab fill it together, and each then needs the next. Some requests replace
-// their cache's active slab by a free one, or else by a listed one, before they claim their blocks:
-// one whose promise takes it to its soft limit, and one that found too few free blocks in a word of
-// it, since of a class that holds little many threads come to few slabs, and full ones cost time.
+// their cache's active slab by a free one, or else by a partial one, before they claim: one whose
+// promise takes it to its soft limit, and one that found too few free blocks in a word of it, since
+// of a class that holds little many threads come to few slabs, and full ones cost time.
 #pragma once
 
 #include "../../../sync/lane_random.hpp"
@@ -69,33 +69,33 @@ class slab_refill {
     if (waits(table, size_class, entry, spreads)) return {};
     bool const was_promised = step_ == promised, by_cache = step_ == active, by_index = !was_promised && !by_cache;
     u32 slab = tried_ - 1;
-    if (looks_ == 0 && (is_replacing_ ? step_ == open && !looks_last_ : step_ == listed && spreads) &&
+    if (looks_ == 0 && (is_replacing_ ? step_ == open && !looks_last_ : step_ == partial && spreads) &&
         free_slabs_around(table, random_slab(table)) <= most_free(wanted)) {
       // Looks at slabs that are empty alone, or at free ones, would mostly be in vain.
       is_short_ = true;
       spreads = false;
       if (is_replacing_) {
         looks_last_ = true;
-        step_ = listed;
+        step_ = partial;
       }
     }
-    if (by_index) slab = find(table, step_ == open ? slab_table::free_slabs : slab_table::listed(size_class));
+    if (by_index) slab = find(table, step_ == open ? slab_table::free_slabs : slab_table::partial(size_class));
     if (step_ == open) return open_slab(table, size_class, wanted, slab, entry, spreads);
-    // Many find one listed slab that is free but for a request.
+    // Many find one partial slab that is free but for a request.
     u32 const at_first = spreads || 2 * wanted >= limits.capacity ? few : many;
     u32 const looks = looks_last_ && !is_replacing_ ? most_looks : at_first;
     if (by_index && (slab == slab_index::none || ++looks_ > looks)) step_ = open;
-    if (by_cache) step_ = listed;
+    if (by_cache) step_ = partial;
     if (was_promised) step_ = active;
     return slab == slab_index::none ? slab_reservation{}
                                     : take(table, size_class, wanted, slab, entry, was_promised, by_index, spreads);
   }
 
  private:
-  enum step_of : u32 { over, promised, active, listed, open };
+  enum step_of : u32 { over, promised, active, partial, open };
   static constexpr u32 requests_a_slab = 8;   // that a slab must serve for the cache to be used
   static constexpr u32 room_to_activate = 4;  // requests that a newly active slab has room for
-  static constexpr u32 few = 1, many = 8;     // looks at listed slabs, before the last one
+  static constexpr u32 few = 1, many = 8;     // looks at partial slabs, before the last one
   static constexpr u32 most_looks = 62;       // before a scan, which costs more than all
   static constexpr u32 crowds_a_look = 16;    // claims that got too few, for a look at what is free
   static constexpr u32 most_waits = 16;       // pauses while another opens a slab, and lost locks
@@ -123,7 +123,7 @@ class slab_refill {
     return wanted < few_blocks ? most : half;
   }
 
-  /// The cache is to get another slab: a free one if more than `enough` are, or a listed one.
+  /// The cache is to get another slab: a free one if more than `enough` are, or a partial one.
   WARPHEAP_DEVICE void replace(u32 enough) {
     most_free_ = enough & 63;
     is_replacing_ = true;
@@ -132,7 +132,7 @@ class slab_refill {
     looks_ = 0;
   }
 
-  /// From active to listed or open, unless the active slab was replaced. Whether the request
+  /// From active to partial or open, unless the active slab was replaced. Whether the request
   /// pauses, for a slab that another one opens: it runs, and opens one or finds none.
   WARPHEAP_DEVICE bool waits(slab_table const& table, u32 size_class, u32 entry, bool spreads) {
     if (step_ == active) {
@@ -146,8 +146,8 @@ class slab_refill {
         simt::pause(pause_nanoseconds);
         return true;
       }
-      // A burst that begins has no listed slabs: looks would only crowd the index.
-      step_ = current == 0 && spreads ? open : listed;
+      // A burst that begins has no partial slabs: looks would only crowd the index.
+      step_ = current == 0 && spreads ? open : partial;
     }
     bool const waits = step_ == open && is_waiting_ && !is_elected_ && table.is_opening(size_class);
     if (!waits || ++waits_ > most_waits) return false;
@@ -167,7 +167,7 @@ class slab_refill {
     u32 const room_ends = old.ever() < limits.capacity ? limits.capacity : limits.soft;
     u32 const limit = by_index && spreads ? 1 : room_ends;
     bool const has_room = serves && old.used() < limit;
-    // Also of a full slab that is listed: a promise takes it off the index.
+    // Also of a full slab on the partial list: a promise takes it off.
     bool const promises = !is_replacing_ && (has_room || (serves && old.used() >= limits.soft && !old.is_unlisted()));
     slab_reservation taken;
     if (was_promised || promises) {
@@ -202,7 +202,7 @@ class slab_refill {
     bool const looks_again = is_replacing_ ? lacks : is_none && (spreads || entry == slab_table::no_entry);
     if (looks_again && !looks_last_) {
       looks_last_ = is_short_ = true;
-      step_ = listed;
+      step_ = partial;
       looks_ = 0;
       return {};
     }
@@ -214,7 +214,7 @@ class slab_refill {
       is_elected_ = opens;
       if (opens && !is_early) {
         // Once more, now that others wait: one may have been opened since the last look.
-        step_ = listed;
+        step_ = partial;
         looks_ = many;
         return {};
       }
@@ -255,13 +255,13 @@ class slab_refill {
   u32 tried_ : 26 = 0;      ///< the active slab as last tried, plus 1
   u32 cache_ : 6 = 0;       ///< of the multiprocessor's
   u32 step_ : 3 = over;     ///< the next one
-  u32 looks_ : 6 = 0;       ///< at listed slabs
+  u32 looks_ : 6 = 0;       ///< at partial slabs
   u32 waits_ : 6 = 0;       ///< pauses and lost locks
   u32 is_waiting_ : 1 = 0;  ///< while another request opens a slab
   u32 is_replacing_ : 1 = 0;
   u32 is_elected_ : 1 = 0;  ///< opens a slab for demand
   u32 is_short_ : 1 = 0;    ///< too few slabs are free for early ones
-  u32 looks_last_ : 1 = 0;  ///< at listed slabs once more, as it may open none
+  u32 looks_last_ : 1 = 0;  ///< at partial slabs once more, as it may open none
   u32 most_free_ : 6 = 0;   ///< most_free() of one that replaces the active slab
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks larger than a slab: runs of consecutive slabs. A scan locks the slabs of each takeable
+// Blocks larger than a slab: runs of consecutive slabs. A scan locks the slabs of each reclaimable
 // stretch that is long enough, in ascending order. At a slab that is in use or locked by another
 // thread it gives the others back. Then it goes on behind the one in use, or waits for the lock.
 //
@@ -8,9 +8,9 @@
 //       before the first ceases to be one. So the thread that frees it finds all slabs in kind run.
 //   slab.R2  the other slabs keep an old role, harmless because their bitmaps are zero (slab.D7).
 //
-// nullptr is right: the index names a stretch that stays takeable all the time (slab.I2), and the
-// scan passes over none that others hold locked. A slab with a promise in progress is not
-// takeable.
+// nullptr is right: the index names a stretch that stays reclaimable all the time (slab.I2), and
+// the scan passes over none that others hold locked. A slab with a promise in progress is not
+// reclaimable.
 #pragma once
 
 #include "../../../platform/backoff.hpp"
@@ -23,7 +23,7 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace slab_bitmap_p
 class slab_runs {
  public:
   /// A run of at least `bytes` bytes, more than 0, at a multiple of `alignment`; nullptr, which is
-  /// counted, if none stayed takeable. Any lane alone.
+  /// counted, if none stayed reclaimable. Any lane alone.
   WARPHEAP_COLD static void* create(slab_table table, u64 bytes, u64 alignment) {
     u64 const length = table.geometry().slabs_for(bytes);
     if (length > table.geometry().slabs()) {
@@ -92,7 +92,7 @@ class slab_runs {
     bool looks = true;
     WARPHEAP_NO_UNROLL
     for (u32 slab = begin; slab < end;) {
-      if (looks || slab % 64 == 0) named = table_.index(slab_table::takeable).newest(slab);
+      if (looks || slab % 64 == 0) named = table_.index(slab_table::reclaimable).newest(slab);
       looks = false;
       u64 const ahead = named >> (slab % 64);
       if ((ahead & 1) == 0) {
@@ -125,7 +125,7 @@ class slab_runs {
       u32 const lost = taken;
       WARPHEAP_NO_UNROLL
       for (; taken > 0; --taken) slab_lock::unlock(table_, first + taken - 1, slab_kind::locked, order::release);
-      if (!now.is_takeable() && now.kind() != slab_kind::locked) return lost;
+      if (!now.is_reclaimable() && now.kind() != slab_kind::locked) return lost;
       if (ends) return length + 1;
       wait.while_working();  // what others hold, they take or give back
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nullptr rests on: a group's exhaustive scan of the two indexes that miss nothing, takeable
-// and the class's open. Each lane looks at words of its own; the leader tries what a lane found.
-// Rounds: open by counts, takeable, open by bits, since transients may fill the count of a slab
-// with a free block. A slab whose bits are all set is marked (F), and passed until a block of it
-// is freed.
+// What nullptr rests on: a group's exhaustive scan of the two indexes that miss nothing,
+// reclaimable and maybe_available. Each lane looks at words of its own; the leader tries what a
+// lane found. Rounds: maybe_available by counts, reclaimable, maybe_available by bits, since
+// transients may fill the count of a slab with a free block. A slab whose bits are all set is
+// marked (F), and passed until a block of it is freed.
 //
 //   slab.N1  a block that stays free during the whole call is found; for another class, or a run, a
 //       slab in which blocks are promised to a call in progress is not free. Its slab is named when
@@ -34,7 +34,7 @@ class slab_scanner {
   /// skips_counts: without the round by counts. Of a class whose slabs serve one or two such
   /// requests it would look at every slab that is used up.
   WARPHEAP_DEVICE slab_scanner(u32 start, u32 rank, bool skips_counts)
-      : word_{u64{skips_counts ? takeable : counted} << round_shift | u64{64 * rank} << turn_shift | start} {}
+      : word_{u64{skips_counts ? reclaimable : counted} << round_shift | u64{64 * rank} << turn_shift | start} {}
 
   WARPHEAP_DEVICE bool has_ended() const { return round() == over; }
 
@@ -42,7 +42,7 @@ class slab_scanner {
   /// alone; pass_round() by all lanes then.
   WARPHEAP_DEVICE bool finds_none(slab_table const& table, u32 size_class) const {
     if (turn() != 0) return false;
-    u32 const which = round() == takeable ? slab_table::takeable : slab_table::open(size_class);
+    u32 const which = round() == reclaimable ? slab_table::reclaimable : slab_table::maybe_available(size_class);
     return !may_name_any(table, which, round() != counted);
   }
   WARPHEAP_DEVICE void pass_round(slab_table const& table) { pass(64 * slab_index::width(table.geometry().slabs())); }
@@ -53,8 +53,9 @@ class slab_scanner {
     u32 const capacity = table.geometry().capacity(size_class);
     WARPHEAP_NO_UNROLL
     for (;;) {
-      bool const is_of_class = round() != takeable;
-      slab_index const index = table.index(is_of_class ? slab_table::open(size_class) : slab_table::takeable);
+      bool const is_of_class = round() != reclaimable;
+      slab_index const index =
+          table.index(is_of_class ? slab_table::maybe_available(size_class) : slab_table::reclaimable);
       if (turn() >= 64 * words) return none;
       u32 const ahead = start() / 64 + turn() / 64, at = ahead < words ? ahead : ahead - words;
       u32 const first = 64 * at;
@@ -70,7 +71,7 @@ class slab_scanner {
       u32 const slab = first + (start() + turn()) % 64;
       slab_state const now = round() == counted ? table.load_first(slab) : table.newest(slab);
       if (now.is_live() && now.used() != 0 && !(is_of_class && now.serves(size_class))) {
-        table.forget(is_of_class ? slab_table::open(size_class) : slab_table::takeable, slab, size_class);
+        table.forget(is_of_class ? slab_table::maybe_available(size_class) : slab_table::reclaimable, slab, size_class);
       } else if (now.kind() != slab_kind::run) {
         if (!now.serves(size_class) || now.used() < capacity) return slab;
         // No answer rests on the first round: there one look in eight reads the bits.
@@ -102,10 +103,10 @@ class slab_scanner {
 
   /// To the next round, or the end, when no lane has found anything. sync_warp() must follow.
   WARPHEAP_DEVICE void end_round(u32 rank) {
-    // slab.I4: what was seen of takeable comes before all looks at open; pairs with publish().
+    // slab.I4: looks at reclaimable come before those at maybe_available; pairs with publish().
     if (round() == counted) {
-      begin(takeable, rank);
-    } else if (round() == takeable) {
+      begin(reclaimable, rank);
+    } else if (round() == reclaimable) {
       full_fence();
       begin(by_bits, rank);
     } else if ((word_ & incomplete_bit) != 0) {
@@ -117,7 +118,7 @@ class slab_scanner {
   }
 
  private:
-  enum round_of : u32 { over, by_bits, takeable, counted };
+  enum round_of : u32 { over, by_bits, reclaimable, counted };
 
   static constexpr u32 round_shift = 62, turn_shift = 24;
   static constexpr u64 incomplete_bit = u64{1} << 61;

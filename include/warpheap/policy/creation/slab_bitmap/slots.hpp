@@ -14,7 +14,7 @@ WARPHEAP_COLD inline slot_part count_blocks(slab_table table, u32 size_class, u3
   WARPHEAP_NO_UNROLL
   for (u32 slab = first; slab < end; ++slab) {
     slab_state const now = table.load(slab);
-    if (now.is_takeable()) part.count += capacity;
+    if (now.is_reclaimable()) part.count += capacity;
     else if (now.serves(size_class)) part.count += capacity - (now.used() < capacity ? now.used() : capacity);
   }
   return part;
@@ -25,8 +25,8 @@ WARPHEAP_COLD inline slot_part count_runs(slab_table table, u64 length, u32 firs
   free_runs runs{first, slots_of_length{length}};
   WARPHEAP_NO_UNROLL
   for (u32 slab = first; slab < end; ++slab) {
-    bool const takeable = table.load(slab).is_takeable();
-    runs.add(takeable, !takeable);
+    bool const reclaimable = table.load(slab).is_reclaimable();
+    runs.add(reclaimable, !reclaimable);
   }
   return runs.part();
 }

@@ -47,7 +47,7 @@ class snapshot {
 
   /// Bytes of the largest block that one call could get now; 0 if the heap is full.
   u64 largest_available() const {
-    if (u32 const slabs = longest_takeable()) return u64{slabs} << geometry_.slab_log2();
+    if (u32 const slabs = longest_reclaimable()) return u64{slabs} << geometry_.slab_log2();
     u32 largest = 0;
     for (u32 slab = 0; slab < geometry_.slabs(); ++slab) {
       slab_state const now = state(slab);
@@ -81,9 +81,10 @@ class snapshot {
     for (u32 slab = 0; slab < geometry_.slabs(); ++slab) check_slab(slab, report);
     check_runs(report);
     check_summaries(slab_table::free_slabs, report);
-    check_covers(slab_table::takeable, report);
+    check_covers(slab_table::reclaimable, report);
     for (u32 size_class = 0; size_class < geometry_.classes(); ++size_class)
-      check_summaries(slab_table::listed(size_class), report), check_covers(slab_table::open(size_class), report);
+      check_summaries(slab_table::partial(size_class), report),
+          check_covers(slab_table::maybe_available(size_class), report);
     check_supplies(report);
     return report;
   }
@@ -109,10 +110,10 @@ class snapshot {
   }
 
   /// Slabs of the longest stretch that a run could take.
-  u32 longest_takeable() const {
+  u32 longest_reclaimable() const {
     u32 longest = 0, here = 0;
     for (u32 slab = 0; slab < geometry_.slabs(); ++slab) {
-      here = state(slab).is_takeable() ? here + 1 : 0;
+      here = state(slab).is_reclaimable() ? here + 1 : 0;
       longest = (std::max)(longest, here);
     }
     return longest;
@@ -136,15 +137,15 @@ class snapshot {
     expect(stray == 0, "slab.D7: a bit is set where there is no block");
     expect(is_in(slab_table::free_slabs, slab) == (now.kind() == slab_kind::free),
            "slab.D4: the index of free slabs is wrong");
-    expect(is_in(slab_table::takeable, slab) || !now.is_takeable(), "slab.I2: no bit in the index of takeable slabs");
-    expect(is_in(slab_table::takeable, slab) || !now.is_in_takeable(),
-           "slab.I5: T, and not in the index of takeable slabs");
+    expect(is_in(slab_table::reclaimable, slab) || !now.is_reclaimable(), "slab.I2: not in the reclaimable index");
+    expect(is_in(slab_table::reclaimable, slab) || !now.is_in_reclaimable(),
+           "slab.I5: T, and not in the reclaimable index");
     for (u32 size_class = 0; size_class < geometry_.classes(); ++size_class) {
       bool const serves = now.serves(size_class);
-      expect(is_in(slab_table::listed(size_class), slab) == (serves && !now.is_unlisted()),
+      expect(is_in(slab_table::partial(size_class), slab) == (serves && !now.is_unlisted()),
              "slab.D4: the index of its class is wrong");
-      expect(is_in(slab_table::open(size_class), slab) || !serves || now.is_full(),
-             "slab.I1: no bit in the index of open slabs");
+      expect(is_in(slab_table::maybe_available(size_class), slab) || !serves || now.is_full(),
+             "slab.I1: no bit in the index of slabs that may be available");
     }
     expect(!now.is_clearing(), "slab.I3: C at rest");
     if (!live) return;

@@ -5,22 +5,22 @@
 //   reserve n         anyone, blindly                 fetch_add; kept as far as the old word allows
 //   give back, free k that reserver; owners' leader   fetch_sub, then settle
 //   unlist            a reserver at the soft limit    o = fetch_or(U); o live, no U: toggle; settle
-//   settle            the thread that left it so      U: relist(); F: set open, F away; 0: takeable
-//   mark full         a scan that saw all bits set    compare-exchange to C; clear open; C -> F
+//   settle            the thread that left it so      U: relist(); F: lift_full(); 0: reclaimable
+//   mark full         a scan that saw all bits set    compare-exchange to C; clear bit; C -> F
 //   forget            a scan that finds a bit wrong   C; clear that bit; C away
 //
 // A toggle is an exclusive-or of the slab's bit in an index. A scan may rely on two indexes:
 //
-//   slab.I1  live, of class c, not F => its bit in open(c) is set, or a call that made it so still
-//       runs.
-//   slab.I2  free, or live with used = 0 => its bit in takeable is set, or the same.
+//   slab.I1  live, of class c, not F => its bit in maybe_available(c) is set, or a call that made
+//       it so still runs.
+//   slab.I2  free, or live with used = 0 => its bit in reclaimable is set, or the same.
 //   slab.I3  These bits are cleared only under the lock or under C. A call that leaves room and
 //       finds C waits until C is gone (two atomics), and then sets the bit.
-//   slab.I4  The bit of a slab of class c in takeable is cleared, by the thread that takes the slab
-//       or by forget, after the bit in open(c) was set: a scan that looks at open(c) last misses
-//       none.
-//   slab.I5  T is set => the slab is live, and its bit in takeable is set. T goes by the lock, or
-//       under C.
+//   slab.I4  The bit of a slab of class c in reclaimable is cleared, by the thread that takes the
+//       slab or by forget, after the bit in maybe_available(c) was set: a scan that looks at
+//       maybe_available(c) last misses none.
+//   slab.I5  T is set => the slab is live, and its bit in reclaimable is set. T goes by the lock,
+//       or under C.
 #pragma once
 
 #include "../../../platform/point.hpp"
@@ -75,20 +75,20 @@ class slab_table {
   /// A recent word. acquire: for bits, as in newest().
   WARPHEAP_DEVICE slab_state load_first(u32 slab) const { return {state(slab).load(order::acquire)}; }
 
-  // Guides, exact at rest (slab.D4): free_slabs; listed: live, below the soft limit. A scan may
-  // rely on takeable, what may be free or empty (slab.I2), and open, what is live and may have room
-  // (slab.I1).
+  // Guides, exact at rest (slab.D4): free_slabs; partial: live, below the soft limit. A scan may
+  // rely on reclaimable, what may be free or empty (slab.I2), and maybe_available, what is live and
+  // may have room (slab.I1).
   static constexpr u32 free_slabs = 0;
-  static constexpr u32 takeable = 1;
-  WARPHEAP_HOST_DEVICE static constexpr u32 listed(u32 size_class) { return 2 + 2 * size_class; }
-  WARPHEAP_HOST_DEVICE static constexpr u32 open(u32 size_class) { return 3 + 2 * size_class; }
+  static constexpr u32 reclaimable = 1;
+  WARPHEAP_HOST_DEVICE static constexpr u32 partial(u32 size_class) { return 2 + 2 * size_class; }
+  WARPHEAP_HOST_DEVICE static constexpr u32 maybe_available(u32 size_class) { return 3 + 2 * size_class; }
   WARPHEAP_DEVICE slab_index index(u32 which) const { return {index_words(which), geometry_.slabs()}; }
 
   WARPHEAP_DEVICE u64* index_words(u32 which) const {
     return reinterpret_cast<u64*>(base_ + geometry_.indexes_offset()) + which * geometry_.index_words();
   }
 
-  /// Sets the slab's bit in takeable or open(c).
+  /// Sets the slab's bit in reclaimable or maybe_available(c).
   WARPHEAP_DEVICE void add(u32 which, u32 slab) const {
     opaque().index(which).set(slab);
     WARPHEAP_POINT("index.before_summary");
@@ -126,7 +126,7 @@ class slab_table {
       // relaxed: toggles alone bring U and the index bit together (slab.D4).
       now.word = state(slab).fetch_or(slab_state::unlisted_bit, order::relaxed);
       WARPHEAP_POINT("keep.before_toggle");
-      if (!now.is_unlisted()) index(listed(size_class)).toggle(slab);
+      if (!now.is_unlisted()) index(partial(size_class)).toggle(slab);
       now.word |= slab_state::unlisted_bit;
     }
     if (kept < wanted) now = subtract(slab, 0, wanted - kept);
@@ -164,7 +164,7 @@ class slab_table {
     if (!now.is_live()) return;
     if (now.is_unlisted() && now.used() <= slab_limits{geometry_.capacity(now.size_class())}.relist) now = relist(slab);
     if (!now.is_live() || now.used() != 0) return;
-    if (!now.is_in_takeable() || now.is_clearing()) return call_settle_empty(*this, slab, now);
+    if (!now.is_in_reclaimable() || now.is_clearing()) return call_settle_empty(*this, slab, now);
     // Blocks of an empty slab come in order again, once a quarter was promised. relaxed: a guess.
     if (now.ever() > geometry_.capacity(now.size_class()) / 4)
       state(slab).compare_exchange(now.word, now.reborn(), order::relaxed, order::relaxed);
@@ -179,24 +179,25 @@ class slab_table {
     // release: the looks at the bits came before.
     if (!state(slab).compare_exchange(now.word, held, order::acq_rel, order::relaxed)) return;
     WARPHEAP_POINT("mark_full.before_clear");
-    index(open(now.size_class())).clear(slab, order::relaxed);
+    index(maybe_available(now.size_class())).clear(slab, order::relaxed);
     // release: the bit is cleared before C is gone; pairs with the acquire in newest().
     state(slab).fetch_xor(slab_state::clearing_bit | slab_state::full_bit, order::release);
   }
 
-  /// Clears the bit of a slab that index `which`, takeable or open(`size_class`), names in vain.
+  /// Clears the bit of a slab that index `which`, reclaimable or of `size_class`, names in vain.
   WARPHEAP_DEVICE void forget(u32 which, u32 slab, u32 size_class) const {
     // acquire: as in mark_full().
     slab_state const was{state(slab).fetch_or(slab_state::clearing_bit, order::acquire)};
     if (was.is_clearing()) return;
-    bool const in_vain = which == takeable ? was.used() != 0 : !was.serves(size_class);
+    bool const in_vain = which == reclaimable ? was.used() != 0 : !was.serves(size_class);
     WARPHEAP_POINT("forget.before_clear");
     // release: slab.I4, by what the acquire above has seen; pairs with the fence in end_round().
     bool const clears = was.is_live() && in_vain;
     if (clears) index(which).clear(slab, order::release);
     // A new life, or a settler that had set the bit before could set T after (slab.I5). release: as
     // in mark_full().
-    u64 const begun = clears && which == takeable ? slab_state::life_unit - (was.word & slab_state::takeable_bit) : 0;
+    u64 const begun =
+        clears && which == reclaimable ? slab_state::life_unit - (was.word & slab_state::reclaimable_bit) : 0;
     state(slab).fetch_add(begun - slab_state::clearing_bit, order::release);
   }
 
@@ -231,7 +232,7 @@ class slab_table {
     if (entry != no_entry && load_cached(entry).active() == slab + 1) cached(entry).store(0, order::relaxed);
   }
 
-  /// Tells that `blocks` blocks of a class found no listed slab. Whether the caller is to open one,
+  /// Tells that `blocks` blocks of a class found no partial slab. Whether the caller is to open one
   /// and then to call end_opening(): nobody does so now, or these blocks begin a slab's worth; of
   /// `plenty` half of one, but not where slabs have few blocks.
   WARPHEAP_DEVICE bool begin_opening(u32 size_class, u32 blocks, bool plenty) const {
@@ -282,7 +283,7 @@ class slab_table {
     // relaxed: as in keep().
     slab_state const old{state(slab).fetch_and(~slab_state::unlisted_bit, order::relaxed)};
     WARPHEAP_POINT("relist.before_toggle");
-    if (old.is_live() && old.is_unlisted()) index(listed(old.size_class())).toggle(slab);
+    if (old.is_live() && old.is_unlisted()) index(partial(old.size_class())).toggle(slab);
     return {old.word & ~slab_state::unlisted_bit};
   }
 
@@ -296,20 +297,20 @@ class slab_table {
     table.opaque().settle_promise(slab, now.without_full());
   }
 
-  /// Sets the bit of an empty slab in takeable, and T.
+  /// Sets the bit of an empty slab in reclaimable, and T.
   WARPHEAP_COLD static void call_settle_empty(slab_table table, u32 slab, slab_state now) {
     WARPHEAP_NO_UNROLL
     for (; now.is_live() && now.used() == 0; now = table.opaque().newest(slab)) {
-      WARPHEAP_POINT("settle.before_takeable");
+      WARPHEAP_POINT("settle.before_reclaimable");
       if (now.is_clearing()) {
         simt::pause(pause_nanoseconds);
         continue;
       }
-      if (!now.is_in_takeable()) table.add(takeable, slab);
+      if (!now.is_in_reclaimable()) table.add(reclaimable, slab);
       // release: the bit is set before T is. From the very word: a thread that took the slab
       // changed it (slab.I5). If T was set already, the word is as settle() saw it.
       u64 const next = now.ever() > table.geometry_.capacity(now.size_class()) / 4 ? now.reborn() : now.word;
-      table.state(slab).compare_exchange(now.word, next | slab_state::takeable_bit, order::release, order::relaxed);
+      table.state(slab).compare_exchange(now.word, next | slab_state::reclaimable_bit, order::release, order::relaxed);
       return;
     }
   }
@@ -323,7 +324,7 @@ class slab_table {
         seen = newest(slab);
         continue;
       }
-      add(open(warpheap::opaque(seen.size_class())), warpheap::opaque(slab));
+      add(maybe_available(warpheap::opaque(seen.size_class())), warpheap::opaque(slab));
       WARPHEAP_POINT("settle.before_lift");
       // From the very word seen before we set the bit: if the bit was cleared since, the word
       // changed (slab.D5). release: the bit is set before F is gone; pairs with mark_full(),

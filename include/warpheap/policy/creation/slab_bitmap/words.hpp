@@ -19,13 +19,13 @@ enum class slab_kind : u32 { free = 0, locked = 1, live = 2, run = 3 };
 ///   class  size class; means something in kind live alone
 ///   kind   free: of no class, all bitmap words zero.   locked: one thread is changing its kind.
 ///          live: serves its class.                     run: part of a block larger than a slab.
-///   U      unlisted: off its class's index of slabs with room, as it was at or over the soft limit
+///   U      unlisted: off its class's partial list, as it was at or over the soft limit
 ///   F      full: all its blocks were seen taken, and none has been freed since
 ///   C      one thread is clearing the slab's bit in an index (slab.I3)
-///   T      the slab's bit in takeable is set (slab.I5)
+///   T      the slab's bit in reclaimable is set (slab.I5)
 ///   ever   blocks promised since `life` began; overflows into it; a guess where free blocks are
 ///   life   counts how often the slab was taken, began anew as it was empty, was marked full or
-///          left takeable: no word comes again soon, so a compare-exchange finds any change
+///          left reclaimable: no word comes again soon, so a compare-exchange finds any change
 ///
 ///   slab.D1  used = bits set + promises not claimed yet + bits cleared and not subtracted yet +
 ///       transients in flight. Every change is a read-modify-write, and every subtraction settles.
@@ -34,7 +34,7 @@ enum class slab_kind : u32 { free = 0, locked = 1, live = 2, run = 3 };
 ///   slab.D3  a slab gets a class, or becomes a run, through locked, entered with nothing promised
 ///       but transients. A slab that had a class gets another one only after each of its bitmap
 ///       words was read as zero.
-///   slab.D4  at rest: listed <=> live and not U; U => used > the relist limit; in the index of
+///   slab.D4  at rest: partial <=> live and not U; U => used > the relist limit; in the index of
 ///       free slabs <=> free.
 ///   slab.D5  F is set from a word in which the slab was live, after every bit was seen set, if the
 ///       word is still the same. Only a free clears bits. It changes the word afterwards, and takes
@@ -47,7 +47,7 @@ enum class slab_kind : u32 { free = 0, locked = 1, live = 2, run = 3 };
 struct slab_state {
   static constexpr u64 used_mask = (u64{1} << 20) - 1;
   static constexpr u32 class_shift = 20;
-  static constexpr u64 takeable_bit = u64{1} << 26;
+  static constexpr u64 reclaimable_bit = u64{1} << 26;
   static constexpr u64 clearing_bit = u64{1} << 27;
   static constexpr u32 kind_shift = 28;
   static constexpr u64 unlisted_bit = u64{1} << 30;
@@ -66,7 +66,7 @@ struct slab_state {
   WARPHEAP_HOST_DEVICE constexpr bool is_unlisted() const { return low() & unlisted_bit; }
   WARPHEAP_HOST_DEVICE constexpr bool is_full() const { return low() & full_bit; }
   WARPHEAP_HOST_DEVICE constexpr bool is_clearing() const { return low() & clearing_bit; }
-  WARPHEAP_HOST_DEVICE constexpr bool is_in_takeable() const { return low() & takeable_bit; }
+  WARPHEAP_HOST_DEVICE constexpr bool is_in_reclaimable() const { return low() & reclaimable_bit; }
   WARPHEAP_HOST_DEVICE constexpr u32 ever() const { return static_cast<u32>(word >> ever_shift) & 0xf'ffff; }
   WARPHEAP_HOST_DEVICE constexpr bool is_live() const { return kind() == slab_kind::live; }
   WARPHEAP_HOST_DEVICE constexpr bool serves(u32 size_class_wanted) const {
@@ -76,12 +76,12 @@ struct slab_state {
   /// Live, of the class, with blocks promised and without flags: nothing is to be settled.
   WARPHEAP_HOST_DEVICE constexpr bool is_settled(u32 its_class) const {
     constexpr u32 kind_unit = 1u << (kind_shift - class_shift);
-    return (low() & ~static_cast<u32>(takeable_bit)) >> class_shift ==
+    return (low() & ~static_cast<u32>(reclaimable_bit)) >> class_shift ==
                static_cast<u32>(slab_kind::live) * kind_unit + its_class &&
            used() != 0;
   }
   /// Free or empty: a thread may lock it and change its kind.
-  WARPHEAP_HOST_DEVICE constexpr bool is_takeable() const {
+  WARPHEAP_HOST_DEVICE constexpr bool is_reclaimable() const {
     return kind() == slab_kind::free || (is_live() && used() == 0);
   }
 
@@ -99,8 +99,8 @@ struct slab_state {
 };
 
 /// The fill levels of a slab of a class. The last sixteenth is for the warps on their way when the
-/// slab is left. With soft at 3/4, few slabs of a heap three quarters full were listed (1,036 us
-/// for 133). Without a gap to relist, slabs with one free block came back at once.
+/// slab is left. With soft at 3/4, few slabs of a heap three quarters full were on the list
+/// (1,036 us for 133). Without a gap to relist, slabs with one free block came back at once.
 struct slab_limits {
   u32 capacity;  ///< blocks
   u32 soft;      ///< at this many promised blocks the slab leaves the index
@@ -180,7 +180,7 @@ struct sm_cache_entry {
 /// What a class wants. Advisory.
 ///
 ///    63         32 31         0
-///   |   demand   |  openers   |   demand: blocks that found no listed slab, modulo 2^32
+///   |   demand   |  openers   |   demand: blocks that found no partial slab, modulo 2^32
 ///                                 openers: threads that are opening a slab for them
 struct slab_supply {
   u64 word = 0;

@@ -27,7 +27,7 @@ TEST(SlabBitmapLock, OnlyFreeAndEmptySlabsAreTaken) {
                   EXPECT_FALSE(got.done);
                   EXPECT_EQ(after, before);
                 });
-  // Off its indexes, but in takeable until it is published.
+  // Off its indexes, but in reclaimable until it is published.
   for_each_call({slab_call::take, size_class},
                 {of_kind(slab_kind::free), live(size_class, 0, 9), of_kind(slab_kind::free, 2)},
                 [](slab_situation const& before, slab_situation const& after, slab_outcome const& got) {
@@ -43,7 +43,7 @@ TEST(SlabBitmapLock, OnlyFreeAndEmptySlabsAreTaken) {
                   EXPECT_EQ(got.done, before.is_free);
                   if (!before.is_free) EXPECT_EQ(after, before);
                   else EXPECT_FALSE(after.is_free);
-                  EXPECT_EQ(after.takeable, before.takeable);
+                  EXPECT_EQ(after.reclaimable, before.reclaimable);
                 });
 }
 
@@ -52,7 +52,7 @@ TEST(SlabBitmapLock, ALockedSlabBecomesOneOfTheClass) {
     slab_limits const limits{capacity_of(size_class)};
     for (u32 const wanted : {0u, 1u, 2u, 14u, 15u, 32u}) {
       auto locked = of_kind(slab_kind::locked), crowded = of_kind(slab_kind::locked, 2);
-      locked.takeable = crowded.takeable = true;
+      locked.reclaimable = crowded.reclaimable = true;
       for_each_call({slab_call::publish, size_class, wanted}, {locked, crowded},
                     [&](slab_situation const& before, slab_situation const& after, slab_outcome const& got) {
                       u32 const promised = std::min(wanted, limits.capacity);
@@ -62,9 +62,9 @@ TEST(SlabBitmapLock, ALockedSlabBecomesOneOfTheClass) {
                       EXPECT_EQ(now.used(), before.state().used() + promised);
                       EXPECT_EQ(now.ever(), before.state().ever() + promised);
                       EXPECT_EQ(now.is_unlisted(), soft);
-                      EXPECT_EQ(after.listed, !soft);
-                      EXPECT_TRUE(after.open);
-                      EXPECT_EQ(after.takeable, promised == 0);
+                      EXPECT_EQ(after.partial, !soft);
+                      EXPECT_TRUE(after.maybe_available);
+                      EXPECT_EQ(after.reclaimable, promised == 0);
                       EXPECT_EQ(got.blocks, promised);
                       EXPECT_EQ(got.place, 0u);
                       EXPECT_EQ(got.is_new, before.state().ever() == 0);

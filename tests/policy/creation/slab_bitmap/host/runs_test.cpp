@@ -67,11 +67,11 @@ TEST(SlabBitmapRuns, ARunAroundThePlaceFromWhichAScanGoesOnIsFound) {
   }
 }
 
-/// Puts slabs into the index of takeable slabs.
+/// Puts slabs into the index of reclaimable slabs.
 struct name_in_vain {
   WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u64 const* slabs, u32 count) const {
     for (u32 i = 0; i < count; ++i)
-      heap.table().index(slab_bitmap_parts::slab_table::takeable).set(static_cast<u32>(slabs[i]));
+      heap.table().index(slab_bitmap_parts::slab_table::reclaimable).set(static_cast<u32>(slabs[i]));
   }
 };
 

@@ -44,11 +44,11 @@ TEST(SlabBitmapTable, APromiseOfAnotherKindOrClassIsGivenBack) {
       for_each_call({slab_call::keep, size_class, 3, by_bits}, others,
                     [](slab_situation const& before, slab_situation const& after, slab_outcome const& got) {
                       slab_situation expected = before;
-                      // That leaves an empty slab in takeable, and says so (slab.I5).
+                      // That leaves an empty slab in reclaimable, and says so (slab.I5).
                       slab_state const now = before.state();
                       if (now.is_live() && now.used() == 0) {
                         bool const is_used_up = now.ever() > capacity_of(now.size_class()) / 4;
-                        expected.word = (is_used_up ? now.reborn() : now.word) | slab_state::takeable_bit;
+                        expected.word = (is_used_up ? now.reborn() : now.word) | slab_state::reclaimable_bit;
                       }
                       EXPECT_EQ(after, expected);
                       EXPECT_EQ(got.blocks, 0u);
@@ -73,7 +73,7 @@ TEST(SlabBitmapTable, APromiseIsKeptAsFarAsThereIsRoomAndUnlistsAtTheSoftLimit) 
                           bool const crosses = used + kept >= limits.soft;
                           if (crosses && !before.state().is_unlisted()) {
                             expected.word |= slab_state::unlisted_bit;
-                            expected.listed = false;
+                            expected.partial = false;
                           }
                           EXPECT_EQ(after, expected);
                           if (kept == 0) return;
@@ -84,8 +84,8 @@ TEST(SlabBitmapTable, APromiseIsKeptAsFarAsThereIsRoomAndUnlistsAtTheSoftLimit) 
   }
 }
 
-// Its blocks were freed since the promise that reached the soft limit. So it is listed (slab.D4).
-TEST(SlabBitmapTable, ASlabThatIsEmptiedBeforeItIsUnlistedIsListedAgain) {
+// Its blocks were freed since the promise that reached the soft limit. So it is partial (slab.D4).
+TEST(SlabBitmapTable, ASlabThatIsEmptiedBeforeItIsUnlistedIsPartialAgain) {
   for (u32 const size_class : {0u, 20u, 29u}) {
     slab_limits const limits{capacity_of(size_class)};
     u32 const used = limits.soft - 1;
@@ -95,12 +95,12 @@ TEST(SlabBitmapTable, ASlabThatIsEmptiedBeforeItIsUnlistedIsListedAgain) {
                     EXPECT_EQ(got.blocks, 1u);
                     EXPECT_EQ(after.state().used(), 1u);
                     EXPECT_FALSE(after.state().is_unlisted());
-                    EXPECT_TRUE(after.listed);
+                    EXPECT_TRUE(after.partial);
                   });
   }
 }
 
-/// What a slab becomes when `gone` of its blocks are: with room it is listed again.
+/// What a slab becomes when `gone` of its blocks are: with room it is on the partial list again.
 slab_situation with_fewer(slab_situation before, u32 gone, bool frees) {
   slab_limits const limits{capacity_of(before.state().size_class())};
   slab_situation after = before;
@@ -108,15 +108,15 @@ slab_situation with_fewer(slab_situation before, u32 gone, bool frees) {
   after.word -= frees ? gone : slab_state::promise(gone);
   if (before.state().is_unlisted() && after.state().used() <= limits.relist) {
     after.word &= ~slab_state::unlisted_bit;
-    after.listed = true;
+    after.partial = true;
   }
   if (after.state().used() != 0) return after;
-  after.takeable = true;
+  after.reclaimable = true;
   // An empty slab begins anew once more than a quarter of it was promised, and says that it is in
-  // takeable (slab.I5); not if its mark stays and nothing else had to be settled.
+  // reclaimable (slab.I5); not if its mark stays and nothing else had to be settled.
   if (before.state().is_full() && !frees && !before.state().is_unlisted()) return after;
   if (after.state().ever() > limits.capacity / 4) after.word = after.state().reborn();
-  after.word |= slab_state::takeable_bit;
+  after.word |= slab_state::reclaimable_bit;
   return after;
 }
 
@@ -132,7 +132,7 @@ TEST(SlabBitmapTable, AFreeListsASlabWithRoomAndLiftsItsMark) {
                       [&](slab_situation const& before, slab_situation const& after, slab_outcome const&) {
                         slab_situation expected = with_fewer(before, freed, true);
                         expected.word &= ~slab_state::full_bit;
-                        expected.open = true;
+                        expected.maybe_available = true;
                         EXPECT_EQ(after, expected);
                       });
       }
@@ -153,7 +153,7 @@ TEST(SlabBitmapTable, WhatIsGivenBackListsASlabWithRoomAndLeavesItsMark) {
       }
 }
 
-// slab.D5, and the bit in open(c) goes. Marked again, the word is another one.
+// slab.D5, and the bit in maybe_available(c) goes. Marked again, the word is another one.
 TEST(SlabBitmapTable, AFullSlabLeavesTheIndexOfOpenSlabs) {
   for (u32 const size_class : classes_tried) {
     u32 const capacity = capacity_of(size_class);
@@ -161,7 +161,7 @@ TEST(SlabBitmapTable, AFullSlabLeavesTheIndexOfOpenSlabs) {
                   [&](slab_situation const& before, slab_situation const& after, slab_outcome const&) {
                     slab_situation expected = before;
                     expected.word += slab_state::life_unit + slab_state::full_bit;
-                    expected.open = false;
+                    expected.maybe_available = false;
                     EXPECT_EQ(after, expected);
                   });
   }
@@ -171,30 +171,30 @@ TEST(SlabBitmapTable, AFullSlabLeavesTheIndexOfOpenSlabs) {
 struct forget_another_class {
   WARPHEAP_DEVICE void operator()(slab_table table, u32 is, u32 named, u32* bits) const {
     table.state(0).store(slab_state::of(slab_kind::live, is).word + 2, order::relaxed);
-    for (u32 const each : {is, named}) table.index(slab_table::open(each)).set(0);
-    table.forget(slab_table::open(named), 0, named);
-    bits[0] = table.index(slab_table::open(is)).load(0) & 1;
-    bits[1] = table.index(slab_table::open(named)).load(0) & 1;
+    for (u32 const each : {is, named}) table.index(slab_table::maybe_available(each)).set(0);
+    table.forget(slab_table::maybe_available(named), 0, named);
+    bits[0] = table.index(slab_table::maybe_available(is)).load(0) & 1;
+    bits[1] = table.index(slab_table::maybe_available(named)).load(0) & 1;
   }
 };
 
 TEST(SlabBitmapTable, AScanForgetsWhatAnIndexNamesInVain) {
   u32 const size_class = 20, other = 21;
-  // In open(other) by mistake, and rightly in open(size_class).
+  // In maybe_available(other) by mistake, and rightly in that of size_class.
   auto const is_kept = [](slab_situation const& before, slab_situation const& after, slab_outcome const&) {
     EXPECT_EQ(after, before);
   };
   auto used = live(size_class, 3, 3), empty = live(size_class, 0, 3), stale = used;
-  stale.takeable = true;
-  for_each_call({slab_call::forget_open, size_class}, {used, empty, of_kind(slab_kind::free), of_kind(slab_kind::run)},
-                is_kept);
-  for_each_call({slab_call::forget_takeable, size_class}, {empty, of_kind(slab_kind::free), of_kind(slab_kind::locked)},
-                is_kept);
+  stale.reclaimable = true;
+  for_each_call({slab_call::forget_available, size_class},
+                {used, empty, of_kind(slab_kind::free), of_kind(slab_kind::run)}, is_kept);
+  for_each_call({slab_call::forget_reclaimable, size_class},
+                {empty, of_kind(slab_kind::free), of_kind(slab_kind::locked)}, is_kept);
   auto marked = stale, forgotten = used;
-  marked.word |= slab_state::takeable_bit;
+  marked.word |= slab_state::reclaimable_bit;
   forgotten.word += slab_state::life_unit;
   for_each_call(
-      {slab_call::forget_takeable, size_class}, {stale, marked, used},
+      {slab_call::forget_reclaimable, size_class}, {stale, marked, used},
       [&](slab_situation const&, slab_situation const& after, slab_outcome const&) { EXPECT_EQ(after, forgotten); });
   tiny_pool const pool{2};
   device_buffer<u32> const left(2);
@@ -207,8 +207,8 @@ TEST(SlabBitmapTable, AScanForgetsWhatAnIndexNamesInVain) {
 TEST(SlabBitmapTable, AFreeSlabWithATransientIsNotForgotten) {
   auto const free = of_kind(slab_kind::free, 2);
   auto locked = of_kind(slab_kind::locked, 2);
-  locked.takeable = true;  // until it is published
-  for (auto const call : {slab_call::forget_takeable, slab_call::forget_open})
+  locked.reclaimable = true;  // until it is published
+  for (auto const call : {slab_call::forget_reclaimable, slab_call::forget_available})
     for_each_call({call, 20}, {free, locked},
                   [](slab_situation const& before, slab_situation const& after, slab_outcome const&) {
                     EXPECT_EQ(after, before);

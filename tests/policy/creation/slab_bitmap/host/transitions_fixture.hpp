@@ -14,7 +14,7 @@ namespace warpheap::test {
 /// A slab's descriptor and its bits in the indexes.
 struct slab_situation {
   u64 word = 0;
-  bool listed = false, open = false, takeable = false, is_free = false;
+  bool partial = false, maybe_available = false, reclaimable = false, is_free = false;
 
   slab_state state() const { return {word}; }
   bool operator==(slab_situation const&) const = default;
@@ -24,8 +24,9 @@ inline std::ostream& operator<<(std::ostream& to, slab_situation const& it) {
   slab_state const now = it.state();
   return to << "kind " << static_cast<u32>(now.kind()) << ", class " << now.size_class() << ", used " << now.used()
             << ", ever " << now.ever() << ", life " << (it.word >> 52) << (now.is_unlisted() ? ", U" : "")
-            << (now.is_full() ? ", F" : "") << (now.is_clearing() ? ", C" : "") << (it.listed ? ", listed" : "")
-            << (it.open ? ", open" : "") << (it.takeable ? ", takeable" : "") << (it.is_free ? ", free" : "");
+            << (now.is_full() ? ", F" : "") << (now.is_clearing() ? ", C" : "") << (it.partial ? ", partial" : "")
+            << (it.maybe_available ? ", available" : "") << (it.reclaimable ? ", reclaimable" : "")
+            << (it.is_free ? ", free" : "");
 }
 
 /// A call on slab 0 and its numbers.
@@ -36,8 +37,8 @@ struct slab_call {
     give_back,
     settle,
     mark_full,
-    forget_open,
-    forget_takeable,
+    forget_available,
+    forget_reclaimable,
     take,
     take_free,
     publish
@@ -60,17 +61,18 @@ struct call_each {
     for (u32 i = 0; i < count; ++i) {
       slab_state const before = slabs[i].state();
       table.state(0).store(before.word, order::relaxed);
-      put(table, slab_table::listed(before.size_class()), slabs[i].listed);
-      set(table, slab_table::open(before.size_class()), slabs[i].open);
-      set(table, slab_table::takeable, slabs[i].takeable);
+      put(table, slab_table::partial(before.size_class()), slabs[i].partial);
+      set(table, slab_table::maybe_available(before.size_class()), slabs[i].maybe_available);
+      set(table, slab_table::reclaimable, slabs[i].reclaimable);
       put(table, slab_table::free_slabs, slabs[i].is_free);
       outcomes[i] = make(table, what, before);
       slab_state const after = table.load(0);
       u32 const size_class = what.what == slab_call::publish ? what.size_class : before.size_class();
-      slabs[i] = {after.word, is_in(table, slab_table::listed(size_class)), is_in(table, slab_table::open(size_class)),
-                  is_in(table, slab_table::takeable), is_in(table, slab_table::free_slabs)};
-      put(table, slab_table::listed(size_class), false);
-      set(table, slab_table::open(size_class), false);
+      slabs[i] = {after.word, is_in(table, slab_table::partial(size_class)),
+                  is_in(table, slab_table::maybe_available(size_class)), is_in(table, slab_table::reclaimable),
+                  is_in(table, slab_table::free_slabs)};
+      put(table, slab_table::partial(size_class), false);
+      set(table, slab_table::maybe_available(size_class), false);
     }
   }
 
@@ -100,8 +102,10 @@ struct call_each {
       case slab_call::give_back: table.give_back(0, what.blocks); return {};
       case slab_call::settle: table.settle(0, table.subtract(0, what.blocks, 0)); return {};
       case slab_call::mark_full: table.mark_full(0, before); return {};
-      case slab_call::forget_open: table.forget(slab_table::open(what.size_class), 0, what.size_class); return {};
-      case slab_call::forget_takeable: table.forget(slab_table::takeable, 0, what.size_class); return {};
+      case slab_call::forget_available:
+        table.forget(slab_table::maybe_available(what.size_class), 0, what.size_class);
+        return {};
+      case slab_call::forget_reclaimable: table.forget(slab_table::reclaimable, 0, what.size_class); return {};
       case slab_call::take: return {.done = slab_lock::take(table, 0)};
       case slab_call::take_free: return {.done = slab_lock::take_free(table, 0) != 0};
       case slab_call::publish:
