@@ -20,7 +20,7 @@ struct fill_and_empty {
 };
 
 TEST(SlabBitmapLimits, ASlabIsLeftBeforeItIsFullAndPartialAgainWithAGap) {
-  u32 const blocks = 16;  // 16 KiB of 1 KiB each: soft at 15, partial again at 13
+  u32 const blocks = 16;  // 16 KiB of 1 KiB each: left at 15, partial again at 13
   tiny_pool const pool{1};
   device_buffer<void*> held(blocks);
   device_buffer<u32> off(2 * blocks);

@@ -186,8 +186,8 @@ struct cache_slabs {
   u32 served, active, other;
 };
 
-/// What one lane gets whose promise takes the active slab to the soft limit. Another slab of the
-/// class has room, or there is none.
+/// What one lane gets whose promise takes the active slab to the high watermark. Another slab of
+/// the class has room, or there is none.
 struct use_up_a_slab {
   WARPHEAP_DEVICE void operator()(slab_table table, u32 size_class, u32 slab, bool has_other, cache_slabs* out) const {
     u32 const cache = 0, entry = table.cache_entry(size_class, cache);
@@ -195,7 +195,7 @@ struct use_up_a_slab {
     while (has_other && slab_lock::take_free(table, other) == 0) ++other;
     if (has_other) slab_lock::publish(table, other, size_class, 1, slab_table::no_entry);
     table.set_active(entry, slab);
-    table.promise(slab, slab_limits{table.geometry().capacity(size_class)}.soft - 1 - table.load(slab).used());
+    table.promise(slab, slab_limits{table.geometry().capacity(size_class)}.high - 1 - table.load(slab).used());
     slab_refill refill{cache, slab, table.promise(slab, 1)};
     slab_reservation mine;
     while (!refill.has_ended() && (mine.blocks() == 0 || refill.is_replacing())) {
@@ -230,10 +230,10 @@ TEST(SlabBitmapOpening, ACacheWhoseSlabIsUsedUpGetsAFreeSlabOrOneWithRoom) {
 /// Each lane replaces an active slab that it uses up, and then asks for more.
 struct use_up_slabs_at_once {
   WARPHEAP_DEVICE void operator()(slab_table table, u32 size_class, u32* are_opening) const {
-    u32 const cache = simt::lane_id(), soft = slab_limits{table.geometry().capacity(size_class)}.soft;
+    u32 const cache = simt::lane_id(), high = slab_limits{table.geometry().capacity(size_class)}.high;
     u32 slab = cache;
     if (slab_lock::take_free(table, slab) == 0) return;
-    slab_lock::publish(table, slab, size_class, soft - 1, table.cache_entry(size_class, cache));
+    slab_lock::publish(table, slab, size_class, high - 1, table.cache_entry(size_class, cache));
     simt::sync_warp(full_mask);
     slab_refill refill{cache, slab, table.promise(slab, 1)};
     while (refill.next(table, size_class, 1).blocks() == 0 || refill.is_replacing())

@@ -176,8 +176,8 @@ TEST(SlabBitmapSettling, ASlabIsReclaimableAfterTheLastPromiseIsGivenBack) {
     });
 }
 
-/// Three lanes bring a slab of 16 blocks from above its relist limit to it: by a free, by a promise
-/// given back, and by one that is kept in part.
+/// Three lanes bring a slab of 16 blocks from above its low watermark to it: by a free, by a
+/// promise given back, and by one that is kept in part.
 struct relist_together {
   static constexpr u32 size_class = size_class_of(1024), blocks = 14;
 
@@ -199,7 +199,7 @@ struct relist_together {
 TEST(SlabBitmapSettling, ASlabIsPartialAfterTheLastSubtraction) {
   using body = relist_together;
   slab_limits const limits{16};
-  ASSERT_EQ(limits.relist, body::blocks - 1);
+  ASSERT_EQ(limits.low, body::blocks - 1);
   for (launch_shape const shape : {launch_shape{3, 1}, {1, 3}})
     test::for_each_schedule(600, [&] {
       EXPECT_EQ(left_by(shape, body{}, body::size_class, body::blocks),

@@ -92,9 +92,9 @@ TEST(SlabBitmapWords, TheLimitsOfASlabLeaveAGap) {
     // A sixteenth of the blocks is left where a slab leaves the index, and more than an eighth
     // where it comes back.
     ASSERT_EQ(limits.capacity, capacity);
-    ASSERT_EQ(capacity - limits.soft, capacity / 16);
-    ASSERT_EQ(capacity - limits.relist, capacity / 8 + 1);
-    ASSERT_LT(limits.relist, limits.soft);
+    ASSERT_EQ(capacity - limits.high, capacity / 16);
+    ASSERT_EQ(capacity - limits.low, capacity / 8 + 1);
+    ASSERT_LT(limits.low, limits.high);
   }
 }
 
@@ -141,13 +141,13 @@ TEST(SlabBitmapWords, AReservationReadsBackEachField) {
     for (u32 const blocks : {0u, 1u, 32u})
       for (u32 const place : {0u, 1u, 64u, (1u << 20) - 1, slab_reservation::nowhere})
         for (u32 flags = 0; flags < 4; ++flags) {
-          bool const is_new = (flags & 1) != 0, reaches_soft = (flags & 2) != 0;
-          auto const made = slab_reservation{slab, blocks, place}.with({is_new, reaches_soft});
+          bool const is_new = (flags & 1) != 0, reaches_high = (flags & 2) != 0;
+          auto const made = slab_reservation{slab, blocks, place}.with({is_new, reaches_high});
           ASSERT_EQ(made.slab(), slab);
           ASSERT_EQ(made.blocks(), blocks);
           ASSERT_EQ(made.place(), place);
           ASSERT_EQ(made.is_new(), is_new);
-          ASSERT_EQ(made.reaches_soft(), reaches_soft);
+          ASSERT_EQ(made.reaches_high(), reaches_high);
         }
   EXPECT_EQ(slab_reservation{}.blocks(), 0u);
 }

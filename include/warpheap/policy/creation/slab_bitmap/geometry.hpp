@@ -41,8 +41,8 @@ struct slab_geometry {
   /// are fewer caches in all, multiprocessors share them.
   WARPHEAP_HOST_DEVICE constexpr u32 sm_caches_used_log2(u32 size_class) const {
     // A block has at most 2^(6 + size_class / 4) bytes. Where a slab has 2^14 of them, a
-    // multiprocessor uses one cache; where it has half as many, two: in a burst a slab at its soft
-    // limit costs more than another slab.
+    // multiprocessor uses one cache; where it has half as many, two: in a burst a slab at its
+    // high watermark costs more than another slab.
     u32 const size_log2 = 20 + size_class / 4;
     u32 const wanted = size_log2 > slab_log2() ? size_log2 - slab_log2() : 0;
     return wanted < max_sm_caches_used_log2 ? wanted : max_sm_caches_used_log2;

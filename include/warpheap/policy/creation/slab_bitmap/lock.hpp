@@ -62,7 +62,7 @@ class slab_lock {
                                                   u32 entry) {
     slab_limits const limits{table.geometry().capacity(size_class)};
     u32 const promised = wanted < limits.capacity ? wanted : limits.capacity;
-    bool const soft = promised >= limits.soft;
+    bool const is_high = promised >= limits.high;
     table.add(slab_table::maybe_available(size_class), slab);
     // release: slab.I4; pairs with the fence in end_round(). A slab that begins empty keeps it
     // (slab.I2).
@@ -70,13 +70,13 @@ class slab_lock {
     // relaxed: the release below orders it.
     table.role(slab).store(slab_role::of_class(size_class).word, order::relaxed);
     u64 const change = slab_state::of(slab_kind::live, size_class).word - slab_state::of(slab_kind::locked, 0).word +
-                       slab_state::promise(promised) + (soft ? slab_state::unlisted_bit : 0);
+                       slab_state::promise(promised) + (is_high ? slab_state::unlisted_bit : 0);
     // release: role, empty words, slab.I1 come before any reservation; pairs with promise(),
     // lock().
     slab_state const old{table.state(slab).fetch_add(change, order::release)};
     table.set_active(entry, slab);
-    if (!soft) table.index(slab_table::partial(size_class)).toggle(slab);
-    return slab_reservation{slab, promised, 0}.with({.is_new = old.ever() == 0, .reaches_soft = soft});
+    if (!is_high) table.index(slab_table::partial(size_class)).toggle(slab);
+    return slab_reservation{slab, promised, 0}.with({.is_new = old.ever() == 0, .reaches_high = is_high});
   }
 
   WARPHEAP_DEVICE static void publish_run(slab_table const& table, u32 slab) {

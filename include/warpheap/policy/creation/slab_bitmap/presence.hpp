@@ -52,7 +52,7 @@ struct fill_metadata {
     });
     for (u32 entry = first; entry < geometry.sm_caches() * geometry.classes(); entry += stride) {
       slab_limits const limits{geometry.capacity(entry % geometry.classes())};
-      atomic_ref<u64>{table.cache_words(entry)[1]}.store(u64{limits.capacity} << 32 | limits.soft, order::relaxed);
+      atomic_ref<u64>{table.cache_words(entry)[1]}.store(u64{limits.capacity} << 32 | limits.high, order::relaxed);
     }
   }
 };

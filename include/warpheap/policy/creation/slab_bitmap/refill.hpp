@@ -5,8 +5,8 @@
 //   promised  the active slab, of which the quick path has     what is left of it   active
 //             promised blocks
 //   active    the active slab, if another request replaced it  blocks               partial
-//   partial   a slab of the class below its soft limit, from   blocks; one with     open, after a
-//             a random place on                                room becomes active  few looks
+//   partial   a slab of the class below its high watermark,    blocks; one with     open, after a
+//             from a random place on                           room becomes active  few looks
 //   open      a free slab, if this request is elected to open  blocks; it becomes   a pause, then
 //             one, or replaces the active one; else none       active               active
 //
@@ -19,8 +19,8 @@
 // opening any. Where a pool has many slabs and most are free, each cache gets slabs of its own:
 // caches that share a slab fill it together, and each then needs the next. Some requests replace
 // their cache's active slab by a free one, or else by a partial one, before they claim: one whose
-// promise takes it to its soft limit, and one that found too few free blocks in a word of it, since
-// of a class that holds little many threads come to few slabs, and full ones cost time.
+// promise takes it to its high watermark, and one that found too few free blocks in a word of it,
+// since of a class that holds little many threads come to few slabs, and full ones cost time.
 #pragma once
 
 #include "../../../sync/lane_random.hpp"
@@ -164,11 +164,11 @@ class slab_refill {
     bool const serves = old.serves(size_class);
     // The last sixteenth of a slab is for its first use: later its free blocks take long to find. A
     // cache that gets slabs of its own joins empty ones alone.
-    u32 const room_ends = old.ever() < limits.capacity ? limits.capacity : limits.soft;
+    u32 const room_ends = old.ever() < limits.capacity ? limits.capacity : limits.high;
     u32 const limit = by_index && spreads ? 1 : room_ends;
     bool const has_room = serves && old.used() < limit;
     // Also of a full slab on the partial list: a promise takes it off.
-    bool const promises = !is_replacing_ && (has_room || (serves && old.used() >= limits.soft && !old.is_unlisted()));
+    bool const promises = !is_replacing_ && (has_room || (serves && old.used() >= limits.high && !old.is_unlisted()));
     slab_reservation taken;
     if (was_promised || promises) {
       if (!was_promised) old = table.promise(slab, wanted);
@@ -181,12 +181,12 @@ class slab_refill {
     }
     // A promise by this entry would hide an empty slab from other classes.
     if (was_promised && !serves) table.clear_active(entry, slab);
-    if (by_index && has_room && old.used() + room_to_activate * wanted <= limits.soft) {
+    if (by_index && has_room && old.used() + room_to_activate * wanted <= limits.high) {
       table.set_active(entry, slab);
       is_replacing_ = false;
       step_ = active;
     }
-    if (taken.reaches_soft() && entry != slab_table::no_entry) replace(table.geometry().has_many_slabs() ? some : half);
+    if (taken.reaches_high() && entry != slab_table::no_entry) replace(table.geometry().has_many_slabs() ? some : half);
     return taken;
   }
 

@@ -64,16 +64,16 @@ class block_service {
     // relaxed: a hint; the reservation checks it.
     u32 const active = sm_cache_entry{table_.cached(entry).load(order::relaxed)}.active();
     u64 const limits = table_.cached_limits(entry);
-    u32 const slab = active - 1, capacity = static_cast<u32>(limits >> 32), soft = static_cast<u32>(limits);
+    u32 const slab = active - 1, capacity = static_cast<u32>(limits >> 32), high = static_cast<u32>(limits);
     if (active == 0 || !slab_refill::uses_cache(wanted, capacity)) return {none, 0};
     slab_state const old = table_.promise(slab, wanted);
-    bool const reaches_soft = soft - 1 - old.used() < wanted;
-    bool const is_vain = !old.serves(size_class) || old.used() > capacity - wanted || reaches_soft;
+    bool const reaches_high = high - 1 - old.used() < wanted;
+    bool const is_vain = !old.serves(size_class) || old.used() > capacity - wanted || reaches_high;
     // While ever() is below the capacity, the next blocks were never used; later any word will do.
     word_bits next{old.ever(), low_mask(wanted) << (old.ever() % 64)};
     bool const is_ordered = next.place <= capacity - wanted && next.place % 64 <= 64 - wanted;
-    // Above the soft limit a slab is for its first use.
-    bool const fails = is_vain || (next.place >= capacity && old.used() >= soft);
+    // Above the high watermark a slab is for its first use.
+    bool const fails = is_vain || (next.place >= capacity && old.used() >= high);
     if (IsWarp ? is_vain | !is_ordered : fails)
       return attempt::promised(fails ? attempt::unserved : attempt::waits, slab, wanted, slab_reservation::nowhere,
                                old.word);

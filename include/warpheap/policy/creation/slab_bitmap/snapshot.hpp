@@ -149,7 +149,7 @@ class snapshot {
     }
     expect(!now.is_clearing(), "slab.I3: C at rest");
     if (!live) return;
-    expect(!now.is_unlisted() || now.used() > slab_limits{capacity}.relist, "slab.D4: off the index without need");
+    expect(!now.is_unlisted() || now.used() > slab_limits{capacity}.low, "slab.D4: off the index without need");
     expect(!now.is_full() || now.used() == capacity, "slab.D5: said to be full, and is not");
     expect(role(slab).word == slab_role::of_class(now.size_class()).word, "the role does not name the class");
   }

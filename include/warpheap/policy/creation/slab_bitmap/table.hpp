@@ -4,7 +4,7 @@
 //   transition        by                              operation
 //   reserve n         anyone, blindly                 fetch_add; kept as far as the old word allows
 //   give back, free k that reserver; owners' leader   fetch_sub, then settle
-//   unlist            a reserver at the soft limit    o = fetch_or(U); o live, no U: toggle; settle
+//   unlist            reservers at the high watermark o = fetch_or(U); o live, no U: toggle; settle
 //   settle            the thread that left it so      U: relist(); F: lift_full(); 0: reclaimable
 //   mark full         a scan that saw all bits set    compare-exchange to C; clear bit; C -> F
 //   forget            a scan that finds a bit wrong   C; clear that bit; C away
@@ -75,9 +75,9 @@ class slab_table {
   /// A recent word. acquire: for bits, as in newest().
   WARPHEAP_DEVICE slab_state load_first(u32 slab) const { return {state(slab).load(order::acquire)}; }
 
-  // Guides, exact at rest (slab.D4): free_slabs; partial: live, below the soft limit. A scan may
-  // rely on reclaimable, what may be free or empty (slab.I2), and maybe_available, what is live and
-  // may have room (slab.I1).
+  // Guides, exact at rest (slab.D4): free_slabs; partial: live, below the high watermark. A scan
+  // may rely on reclaimable, what may be free or empty (slab.I2), and maybe_available, what is live
+  // and may have room (slab.I1).
   static constexpr u32 free_slabs = 0;
   static constexpr u32 reclaimable = 1;
   WARPHEAP_HOST_DEVICE static constexpr u32 partial(u32 size_class) { return 2 + 2 * size_class; }
@@ -102,15 +102,15 @@ class slab_table {
   }
 
   /// First half of a reservation: promises `wanted` blocks blindly; returns the old word. keep()
-  /// must follow, unless that word serves the class, has room, and does not cross the soft limit.
+  /// must follow, unless that word serves the class, has room, and crosses no high watermark.
   WARPHEAP_DEVICE slab_state promise(u32 slab, u32 wanted) const {
     // acquire: role and empty words come before our use; pairs with the release in publish().
     return {state(slab).fetch_add(slab_state::promise(wanted), order::acquire)};
   }
 
   /// Second half: keeps what fits, if fewer than `limit` blocks were promised before; gives the
-  /// rest back, and unlists at the soft limit. No limit: keeps all, for a look bit by bit. Any lane
-  /// alone.
+  /// rest back, and unlists at the high watermark. No limit: keeps all, for a look bit by bit. Any
+  /// lane alone.
   static constexpr u32 no_limit = ~0u;
   WARPHEAP_DEVICE slab_reservation keep(u32 slab, u32 size_class, u32 wanted, slab_state old, u32 limit) const {
     slab_limits const limits{geometry_.capacity(size_class)};
@@ -119,9 +119,9 @@ class slab_table {
     u32 const room = old.used() < limits.capacity ? limits.capacity - old.used() : 0;
     if (old.serves(size_class) && old.used() < limit) kept = wanted < room || limit == no_limit ? wanted : room;
     slab_state now{old.word + slab_state::promise(wanted)};
-    bool const reaches_soft = kept != 0 && old.used() < limits.soft && old.used() + kept >= limits.soft;
+    bool const reaches_high = kept != 0 && old.used() < limits.high && old.used() + kept >= limits.high;
     // Also without room: the quick path fills slabs and unlists none. Our promise keeps the class.
-    bool const unlists = old.serves(size_class) && !old.is_unlisted() && old.used() + kept >= limits.soft;
+    bool const unlists = old.serves(size_class) && !old.is_unlisted() && old.used() + kept >= limits.high;
     if (unlists) {
       // relaxed: toggles alone bring U and the index bit together (slab.D4).
       now.word = state(slab).fetch_or(slab_state::unlisted_bit, order::relaxed);
@@ -134,7 +134,7 @@ class slab_table {
     // Until `ever` reaches the capacity, the next blocks in order have never been used.
     if (kept == 0) return {};
     return slab_reservation{slab, kept, old.ever()}.with(
-        {.is_new = old.ever() < limits.capacity, .reaches_soft = reaches_soft});
+        {.is_new = old.ever() < limits.capacity, .reaches_high = reaches_high});
   }
 
   /// Takes `freed` blocks, whose bits are cleared already (slab.D2), and `promised` unused ones off
@@ -162,7 +162,7 @@ class slab_table {
   /// As settle(), after a change of promises alone.
   WARPHEAP_DEVICE void settle_promise(u32 slab, slab_state now) const {
     if (!now.is_live()) return;
-    if (now.is_unlisted() && now.used() <= slab_limits{geometry_.capacity(now.size_class())}.relist) now = relist(slab);
+    if (now.is_unlisted() && now.used() <= slab_limits{geometry_.capacity(now.size_class())}.low) now = relist(slab);
     if (!now.is_live() || now.used() != 0) return;
     if (!now.is_in_reclaimable() || now.is_clearing()) return call_settle_empty(*this, slab, now);
     // Blocks of an empty slab come in order again, once a quarter was promised. relaxed: a guess.
@@ -213,7 +213,7 @@ class slab_table {
     if (entry != no_entry) cached(entry).store(sm_cache_entry::of(slab).word, order::relaxed);
   }
   static constexpr u32 no_entry = ~0u;
-  /// Of the entry's class, constant: soft limit in the low half, capacity in the high one.
+  /// Of the entry's class, constant: capacity << 32 | high watermark.
   WARPHEAP_DEVICE u64 cached_limits(u32 entry) const {
     return atomic_ref<u64>{cache_words(entry)[1]}.load(order::relaxed);
   }
@@ -278,7 +278,7 @@ class slab_table {
   }
   WARPHEAP_DEVICE u64* control() const { return reinterpret_cast<u64*>(base_ + geometry_.control_offset()); }
 
-  /// Takes U from a slab that was seen at or below the relist limit; returns the word after it.
+  /// Takes U from a slab that was seen at or below the low watermark; returns the word after it.
   WARPHEAP_DEVICE slab_state relist(u32 slab) const {
     // relaxed: as in keep().
     slab_state const old{state(slab).fetch_and(~slab_state::unlisted_bit, order::relaxed)};

@@ -19,7 +19,7 @@ enum class slab_kind : u32 { free = 0, locked = 1, live = 2, run = 3 };
 ///   class  size class; means something in kind live alone
 ///   kind   free: of no class, all bitmap words zero.   locked: one thread is changing its kind.
 ///          live: serves its class.                     run: part of a block larger than a slab.
-///   U      unlisted: off its class's partial list, as it was at or over the soft limit
+///   U      unlisted: off its class's partial list, as it was at or over the high watermark
 ///   F      full: all its blocks were seen taken, and none has been freed since
 ///   C      one thread is clearing the slab's bit in an index (slab.I3)
 ///   T      the slab's bit in reclaimable is set (slab.I5)
@@ -34,7 +34,7 @@ enum class slab_kind : u32 { free = 0, locked = 1, live = 2, run = 3 };
 ///   slab.D3  a slab gets a class, or becomes a run, through locked, entered with nothing promised
 ///       but transients. A slab that had a class gets another one only after each of its bitmap
 ///       words was read as zero.
-///   slab.D4  at rest: partial <=> live and not U; U => used > the relist limit; in the index of
+///   slab.D4  at rest: partial <=> live and not U; U => used > the low watermark; in the index of
 ///       free slabs <=> free.
 ///   slab.D5  F is set from a word in which the slab was live, after every bit was seen set, if the
 ///       word is still the same. Only a free clears bits. It changes the word afterwards, and takes
@@ -99,15 +99,15 @@ struct slab_state {
 };
 
 /// The fill levels of a slab of a class. The last sixteenth is for the warps on their way when the
-/// slab is left. With soft at 3/4, few slabs of a heap three quarters full were on the list
-/// (1,036 us for 133). Without a gap to relist, slabs with one free block came back at once.
+/// slab is left. With `high` at 3/4, few slabs of a heap three quarters full were on the list
+/// (1,036 us for 133). Without a gap to `low`, slabs with one free block came back at once.
 struct slab_limits {
   u32 capacity;  ///< blocks
-  u32 soft;      ///< at this many promised blocks the slab leaves the index
-  u32 relist;    ///< at or below this many it comes back
+  u32 high;      ///< high watermark: at this many promised blocks the slab leaves the partial list
+  u32 low;       ///< low watermark: at or below this many it comes back
 
   WARPHEAP_HOST_DEVICE constexpr explicit slab_limits(u32 blocks)
-      : capacity{blocks}, soft{blocks - blocks / 16}, relist{blocks - blocks / 8 - 1} {}
+      : capacity{blocks}, high{blocks - blocks / 16}, low{blocks - blocks / 8 - 1} {}
 };
 
 /// What `free` needs to know of a slab, in a read-mostly word: reading the class in the descriptor,
@@ -193,7 +193,7 @@ struct slab_supply {
 /// Blocks of one slab promised to a caller, which now looks for them in its bitmap.
 ///
 ///   63 62 61    56 55 54   32 31      0
-///  | 0 | L | blocks | N | place |  slab  |   L: it reached its soft limit by this promise
+///  | 0 | L | blocks | N | place |  slab  |   L: it reached its high watermark by this promise
 ///                                            N: the blocks from `place` on have never been used
 class slab_reservation {
  public:
@@ -210,20 +210,20 @@ class slab_reservation {
   WARPHEAP_HOST_DEVICE u32 blocks() const { return static_cast<u32>(word_ >> 56) & 63; }
   WARPHEAP_HOST_DEVICE u32 place() const { return static_cast<u32>(word_ >> 32) & nowhere; }
   WARPHEAP_HOST_DEVICE bool is_new() const { return (word_ & new_bit) != 0; }
-  WARPHEAP_HOST_DEVICE bool reaches_soft() const { return (word_ & reaches_soft_bit) != 0; }
+  WARPHEAP_HOST_DEVICE bool reaches_high() const { return (word_ & reaches_high_bit) != 0; }
 
   /// What the promise's old word says of the slab.
   struct facts {
-    bool is_new = false, reaches_soft = false;
+    bool is_new = false, reaches_high = false;
   };
   WARPHEAP_HOST_DEVICE slab_reservation with(facts seen) const {
     slab_reservation same = *this;
-    same.word_ |= (seen.is_new ? new_bit : 0) | (seen.reaches_soft ? reaches_soft_bit : 0);
+    same.word_ |= (seen.is_new ? new_bit : 0) | (seen.reaches_high ? reaches_high_bit : 0);
     return same;
   }
 
  private:
-  static constexpr u64 new_bit = u64{1} << 55, reaches_soft_bit = u64{1} << 62;
+  static constexpr u64 new_bit = u64{1} << 55, reaches_high_bit = u64{1} << 62;
 
   u64 word_ = 0;
 };

@@ -56,19 +56,19 @@ TEST(SlabBitmapLock, ALockedSlabBecomesOneOfTheClass) {
       for_each_call({slab_call::publish, size_class, wanted}, {locked, crowded},
                     [&](slab_situation const& before, slab_situation const& after, slab_outcome const& got) {
                       u32 const promised = std::min(wanted, limits.capacity);
-                      bool const soft = promised >= limits.soft;
+                      bool const is_high = promised >= limits.high;
                       slab_state const now = after.state();
                       EXPECT_TRUE(now.serves(size_class));
                       EXPECT_EQ(now.used(), before.state().used() + promised);
                       EXPECT_EQ(now.ever(), before.state().ever() + promised);
-                      EXPECT_EQ(now.is_unlisted(), soft);
-                      EXPECT_EQ(after.partial, !soft);
+                      EXPECT_EQ(now.is_unlisted(), is_high);
+                      EXPECT_EQ(after.partial, !is_high);
                       EXPECT_TRUE(after.maybe_available);
                       EXPECT_EQ(after.reclaimable, promised == 0);
                       EXPECT_EQ(got.blocks, promised);
                       EXPECT_EQ(got.place, 0u);
                       EXPECT_EQ(got.is_new, before.state().ever() == 0);
-                      EXPECT_EQ(got.reaches_soft, soft);
+                      EXPECT_EQ(got.reaches_high, is_high);
                     });
     }
   }

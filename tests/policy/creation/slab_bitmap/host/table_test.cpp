@@ -23,13 +23,13 @@ using test::tiny_pool;
 std::vector<slab_situation> live_slabs(u32 size_class, bool full = false) {
   slab_limits const limits{capacity_of(size_class)};
   std::set<u32> edges;
-  for (u32 const limit : {0u, limits.relist, limits.soft, limits.capacity})
+  for (u32 const limit : {0u, limits.low, limits.high, limits.capacity})
     for (u32 const off : {0u, 1u, 2u, 3u}) edges.insert({limit + off, limit > off ? limit - off : 0});
   std::vector<slab_situation> all;
   for (u32 const used : edges)
     for (u32 const ever : {used, limits.capacity - 1, limits.capacity, 2 * limits.capacity})
       for (bool const unlisted : {false, true})
-        if (ever >= used && (!unlisted || used > limits.relist))
+        if (ever >= used && (!unlisted || used > limits.low))
           all.push_back(live(size_class, used, ever, unlisted, full));
   return all;
 }
@@ -56,7 +56,7 @@ TEST(SlabBitmapTable, APromiseOfAnotherKindOrClassIsGivenBack) {
     }
 }
 
-TEST(SlabBitmapTable, APromiseIsKeptAsFarAsThereIsRoomAndUnlistsAtTheSoftLimit) {
+TEST(SlabBitmapTable, APromiseIsKeptAsFarAsThereIsRoomAndUnlistsAtTheHighWatermark) {
   for (u32 const size_class : classes_tried) {
     slab_limits const limits{capacity_of(size_class)};
     for (u32 const wanted : {1u, 2u, 5u, 32u})
@@ -70,7 +70,7 @@ TEST(SlabBitmapTable, APromiseIsKeptAsFarAsThereIsRoomAndUnlistsAtTheSoftLimit) 
                           EXPECT_EQ(got.blocks, kept);
                           slab_situation expected = before;
                           expected.word += slab_state::promise(kept);
-                          bool const crosses = used + kept >= limits.soft;
+                          bool const crosses = used + kept >= limits.high;
                           if (crosses && !before.state().is_unlisted()) {
                             expected.word |= slab_state::unlisted_bit;
                             expected.partial = false;
@@ -79,16 +79,16 @@ TEST(SlabBitmapTable, APromiseIsKeptAsFarAsThereIsRoomAndUnlistsAtTheSoftLimit) 
                           if (kept == 0) return;
                           EXPECT_EQ(got.place, ever);
                           EXPECT_EQ(got.is_new, ever < limits.capacity);
-                          EXPECT_EQ(got.reaches_soft, crosses && used < limits.soft);
+                          EXPECT_EQ(got.reaches_high, crosses && used < limits.high);
                         });
   }
 }
 
-// Its blocks were freed since the promise that reached the soft limit. So it is partial (slab.D4).
+// Its blocks were freed since a promise reached the high watermark. So it is partial (slab.D4).
 TEST(SlabBitmapTable, ASlabThatIsEmptiedBeforeItIsUnlistedIsPartialAgain) {
   for (u32 const size_class : {0u, 20u, 29u}) {
     slab_limits const limits{capacity_of(size_class)};
-    u32 const used = limits.soft - 1;
+    u32 const used = limits.high - 1;
     for_each_call({.what = slab_call::keep_late, .size_class = size_class, .blocks = 1, .spare = used},
                   {live(size_class, used, used)},
                   [&](slab_situation const&, slab_situation const& after, slab_outcome const& got) {
@@ -106,7 +106,7 @@ slab_situation with_fewer(slab_situation before, u32 gone, bool frees) {
   slab_situation after = before;
   // A free changes the count alone, and what is given back was never promised.
   after.word -= frees ? gone : slab_state::promise(gone);
-  if (before.state().is_unlisted() && after.state().used() <= limits.relist) {
+  if (before.state().is_unlisted() && after.state().used() <= limits.low) {
     after.word &= ~slab_state::unlisted_bit;
     after.partial = true;
   }
@@ -236,7 +236,7 @@ TEST(SlabBitmapTable, EveryCacheEntryOfANewHeapHasTheLimitsOfItsClassAndNoSlab) 
     for (u32 entry = 0; entry < entries; ++entry) {
       slab_limits const expected{geometry.capacity(entry % geometry.classes())};
       ASSERT_EQ(read[entry] >> 32, expected.capacity) << entry;
-      ASSERT_EQ(read[entry] & 0xffff'ffff, expected.soft) << entry;
+      ASSERT_EQ(read[entry] & 0xffff'ffff, expected.high) << entry;
     }
     EXPECT_EQ(cached.to_host(), std::vector<u64>(entries));
   }

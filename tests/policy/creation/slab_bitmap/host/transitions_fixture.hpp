@@ -51,7 +51,7 @@ struct slab_call {
 /// What the call returned.
 struct slab_outcome {
   u32 blocks = 0, place = 0;
-  bool is_new = false, reaches_soft = false, done = false;
+  bool is_new = false, reaches_high = false, done = false;
 };
 
 /// Puts slab 0 into each slab_situation, makes the call, and reads what became of it.
@@ -85,7 +85,7 @@ struct call_each {
     in ? table.index(which).set(0) : table.index(which).clear(0, order::relaxed);
   }
   WARPHEAP_DEVICE static slab_outcome of(slab_reservation made) {
-    return {made.blocks(), made.place(), made.is_new(), made.reaches_soft(), true};
+    return {made.blocks(), made.place(), made.is_new(), made.reaches_high(), true};
   }
   WARPHEAP_DEVICE static u32 limit_of(slab_table table, slab_call what) {
     return what.by_bits ? slab_table::no_limit : table.geometry().capacity(what.size_class);
