@@ -28,7 +28,7 @@ TEST(SlabBitmapRecycling, LeavesASlabWhoseWordsAreNotZero) {
   synchronize();
   EXPECT_EQ(result[1], 0u);
   // All but how often it was taken, and T, which only a settler sets.
-  EXPECT_EQ(result[2] % slab_state::ever_unit, result[0] % slab_state::ever_unit & ~slab_state::reclaimable_bit);
+  EXPECT_EQ(result[2] % slab_state::bump_unit, result[0] % slab_state::bump_unit & ~slab_state::reclaimable_bit);
   EXPECT_EQ(result[3], stray);
 }
 

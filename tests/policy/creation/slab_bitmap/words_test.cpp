@@ -16,11 +16,11 @@ using namespace slab_bitmap_parts;
 struct fields {
   u32 used, size_class, kind;
   bool is_in_reclaimable, clears, is_unlisted, is_full;
-  u32 ever, life;
+  u32 bump, generation;
 
   slab_state word() const {
     return {u64{used} | u64{size_class} << 20 | u64{is_in_reclaimable} << 26 | u64{clears} << 27 | u64{kind} << 28 |
-            u64{is_unlisted} << 30 | u64{is_full} << 31 | u64{ever} << 32 | u64{life} << 52};
+            u64{is_unlisted} << 30 | u64{is_full} << 31 | u64{bump} << 32 | u64{generation} << 52};
   }
 };
 
@@ -31,10 +31,10 @@ void for_each_word(Visitor visit) {
     for (u32 const size_class : {0u, 1u, 62u, 63u})
       for (u32 kind = 0; kind < 4; ++kind)
         for (u32 flags = 0; flags < 16; ++flags)
-          for (u32 const ever : {0u, 1u, (1u << 20) - 1})
-            for (u32 const life : {0u, 1u, 4095u})
+          for (u32 const bump : {0u, 1u, (1u << 20) - 1})
+            for (u32 const generation : {0u, 1u, 4095u})
               visit(fields{used, size_class, kind, (flags & 8) != 0, (flags & 1) != 0, (flags & 2) != 0,
-                           (flags & 4) != 0, ever, life});
+                           (flags & 4) != 0, bump, generation});
 }
 
 TEST(SlabBitmapWords, ADescriptorReadsBackEachField) {
@@ -47,7 +47,7 @@ TEST(SlabBitmapWords, ADescriptorReadsBackEachField) {
     ASSERT_EQ(word.is_clearing(), are.clears);
     ASSERT_EQ(word.is_unlisted(), are.is_unlisted);
     ASSERT_EQ(word.is_full(), are.is_full);
-    ASSERT_EQ(word.ever(), are.ever);
+    ASSERT_EQ(word.bump(), are.bump);
   });
 }
 
@@ -70,13 +70,13 @@ TEST(SlabBitmapWords, ChangesOfADescriptorLeaveOtherFieldsAlone) {
     next.is_full = false;
     ASSERT_EQ(are.word().without_full().word, next.word().word);
     next = are;
-    next.ever = 0;
-    next.life = (are.life + 1) % 4096;
-    ASSERT_EQ(are.word().reborn(), next.word().word);
+    next.bump = 0;
+    next.generation = (are.generation + 1) % 4096;
+    ASSERT_EQ(are.word().next_generation(), next.word().word);
     next = are;
-    if (are.used + 3 < 1u << 20 && are.ever + 3 < 1u << 20) {
+    if (are.used + 3 < 1u << 20 && are.bump + 3 < 1u << 20) {
       next.used += 3;
-      next.ever += 3;
+      next.bump += 3;
       ASSERT_EQ(are.word().word + slab_state::promise(3), next.word().word);
     }
   });

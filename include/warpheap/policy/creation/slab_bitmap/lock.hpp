@@ -76,7 +76,7 @@ class slab_lock {
     slab_state const old{table.state(slab).fetch_add(change, order::release)};
     table.set_active(entry, slab);
     if (!is_high) table.index(slab_table::partial(size_class)).toggle(slab);
-    return slab_reservation{slab, promised, 0}.with({.is_new = old.ever() == 0, .reaches_high = is_high});
+    return slab_reservation{slab, promised, 0}.with({.is_new = old.bump() == 0, .reaches_high = is_high});
   }
 
   WARPHEAP_DEVICE static void publish_run(slab_table const& table, u32 slab) {
@@ -101,8 +101,8 @@ class slab_lock {
     if (was.is_clearing()) return false;
     // Transients stay in both fields, from which each takes its part back (slab.D1). U and F go: a
     // late settler that lifted U from a locked slab would leave its toggle undone (slab.D4).
-    u64 const life = was.reborn() & ~(slab_state::life_unit - 1);
-    u64 const locked = life + slab_state::of(slab_kind::locked, 0).word + slab_state::promise(was.used());
+    u64 const generation = was.next_generation() & ~(slab_state::generation_unit - 1);
+    u64 const locked = generation + slab_state::of(slab_kind::locked, 0).word + slab_state::promise(was.used());
     // acquire: the last owner's writes come first; pairs with unlock(), publish() and take().
     return table.state(slab).compare_exchange(was.word, locked, order::acquire, order::relaxed);
   }

@@ -164,7 +164,7 @@ class slab_refill {
     bool const serves = old.serves(size_class);
     // The last sixteenth of a slab is for its first use: later its free blocks take long to find. A
     // cache that gets slabs of its own joins empty ones alone.
-    u32 const room_ends = old.ever() < limits.capacity ? limits.capacity : limits.high;
+    u32 const room_ends = old.bump() < limits.capacity ? limits.capacity : limits.high;
     u32 const limit = by_index && spreads ? 1 : room_ends;
     bool const has_room = serves && old.used() < limit;
     // Also of a full slab on the partial list: a promise takes it off.

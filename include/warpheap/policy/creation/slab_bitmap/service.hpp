@@ -69,8 +69,8 @@ class block_service {
     slab_state const old = table_.promise(slab, wanted);
     bool const reaches_high = high - 1 - old.used() < wanted;
     bool const is_vain = !old.serves(size_class) || old.used() > capacity - wanted || reaches_high;
-    // While ever() is below the capacity, the next blocks were never used; later any word will do.
-    word_bits next{old.ever(), low_mask(wanted) << (old.ever() % 64)};
+    // While bump() is below the capacity, the next blocks were never used; later any word will do.
+    word_bits next{old.bump(), low_mask(wanted) << (old.bump() % 64)};
     bool const is_ordered = next.place <= capacity - wanted && next.place % 64 <= 64 - wanted;
     // Above the high watermark a slab is for its first use.
     bool const fails = is_vain || (next.place >= capacity && old.used() >= high);

@@ -131,10 +131,10 @@ class slab_table {
     }
     if (kept < wanted) now = subtract(slab, 0, wanted - kept);
     if (kept < wanted || unlists) settle_promise(slab, now);
-    // Until `ever` reaches the capacity, the next blocks in order have never been used.
+    // Until `bump` reaches the capacity, the next blocks in order have never been used.
     if (kept == 0) return {};
-    return slab_reservation{slab, kept, old.ever()}.with(
-        {.is_new = old.ever() < limits.capacity, .reaches_high = reaches_high});
+    return slab_reservation{slab, kept, old.bump()}.with(
+        {.is_new = old.bump() < limits.capacity, .reaches_high = reaches_high});
   }
 
   /// Takes `freed` blocks, whose bits are cleared already (slab.D2), and `promised` unused ones off
@@ -166,15 +166,15 @@ class slab_table {
     if (!now.is_live() || now.used() != 0) return;
     if (!now.is_in_reclaimable() || now.is_clearing()) return call_settle_empty(*this, slab, now);
     // Blocks of an empty slab come in order again, once a quarter was promised. relaxed: a guess.
-    if (now.ever() > geometry_.capacity(now.size_class()) / 4)
-      state(slab).compare_exchange(now.word, now.reborn(), order::relaxed, order::relaxed);
+    if (now.bump() > geometry_.capacity(now.size_class()) / 4)
+      state(slab).compare_exchange(now.word, now.next_generation(), order::relaxed, order::relaxed);
   }
 
   /// Sets F if the word still is `now`: live, no C, from before all bits were seen set (slab.D5).
   WARPHEAP_DEVICE void mark_full(u32 slab, slab_state now) const {
     WARPHEAP_POINT("mark_full.before_mark");
-    // A new life: a free that is about to lift an earlier F must not lift this one.
-    u64 const held = (now.word | slab_state::clearing_bit) + slab_state::life_unit;
+    // A new generation: a free that is about to lift an earlier F must not lift this one.
+    u64 const held = (now.word | slab_state::clearing_bit) + slab_state::generation_unit;
     // acquire: the bit was set before we clear it; pairs with lift_full() and publish().
     // release: the looks at the bits came before.
     if (!state(slab).compare_exchange(now.word, held, order::acq_rel, order::relaxed)) return;
@@ -194,10 +194,10 @@ class slab_table {
     // release: slab.I4, by what the acquire above has seen; pairs with the fence in end_round().
     bool const clears = was.is_live() && in_vain;
     if (clears) index(which).clear(slab, order::release);
-    // A new life, or a settler that had set the bit before could set T after (slab.I5). release: as
-    // in mark_full().
+    // A new generation, or a settler that had set the bit before could set T after (slab.I5).
+    // release: as in mark_full().
     u64 const begun =
-        clears && which == reclaimable ? slab_state::life_unit - (was.word & slab_state::reclaimable_bit) : 0;
+        clears && which == reclaimable ? slab_state::generation_unit - (was.word & slab_state::reclaimable_bit) : 0;
     state(slab).fetch_add(begun - slab_state::clearing_bit, order::release);
   }
 
@@ -309,7 +309,7 @@ class slab_table {
       if (!now.is_in_reclaimable()) table.add(reclaimable, slab);
       // release: the bit is set before T is. From the very word: a thread that took the slab
       // changed it (slab.I5). If T was set already, the word is as settle() saw it.
-      u64 const next = now.ever() > table.geometry_.capacity(now.size_class()) / 4 ? now.reborn() : now.word;
+      u64 const next = now.bump() > table.geometry_.capacity(now.size_class()) / 4 ? now.next_generation() : now.word;
       table.state(slab).compare_exchange(now.word, next | slab_state::reclaimable_bit, order::release, order::relaxed);
       return;
     }

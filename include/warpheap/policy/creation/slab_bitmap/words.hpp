@@ -12,8 +12,8 @@ enum class slab_kind : u32 { free = 0, locked = 1, live = 2, run = 3 };
 
 /// A slab's descriptor: its state in one word, so that every change is one atomic operation.
 ///
-///    63    52 51    32 31 30 29    28 27 26 25    20 19          0
-///   |  life  |  ever  |F |U |  kind  |C |T | class  |    used     |
+///    63        52 51    32 31 30 29    28 27 26 25    20 19          0
+///   | generation |  bump  |F |U |  kind  |C |T | class  |    used     |
 ///
 ///   used   blocks promised to callers, plus transients: promises that are about to be given back
 ///   class  size class; means something in kind live alone
@@ -23,9 +23,9 @@ enum class slab_kind : u32 { free = 0, locked = 1, live = 2, run = 3 };
 ///   F      full: all its blocks were seen taken, and none has been freed since
 ///   C      one thread is clearing the slab's bit in an index (slab.I3)
 ///   T      the slab's bit in reclaimable is set (slab.I5)
-///   ever   blocks promised since `life` began; overflows into it; a guess where free blocks are
-///   life   counts how often the slab was taken, began anew as it was empty, was marked full or
-///          left reclaimable: no word comes again soon, so a compare-exchange finds any change
+///   bump   blocks promised in this generation; overflows into it; a guess where free blocks are
+///   generation: how often the slab was taken, began anew as it was empty, was marked full or left
+///          reclaimable: no word comes again soon, so a compare-exchange finds any change
 ///
 ///   slab.D1  used = bits set + promises not claimed yet + bits cleared and not subtracted yet +
 ///       transients in flight. Every change is a read-modify-write, and every subtraction settles.
@@ -52,9 +52,9 @@ struct slab_state {
   static constexpr u32 kind_shift = 28;
   static constexpr u64 unlisted_bit = u64{1} << 30;
   static constexpr u64 full_bit = u64{1} << 31;
-  static constexpr u32 ever_shift = 32;
-  static constexpr u64 ever_unit = u64{1} << ever_shift;
-  static constexpr u64 life_unit = u64{1} << 52;
+  static constexpr u32 bump_shift = 32;
+  static constexpr u64 bump_unit = u64{1} << bump_shift;
+  static constexpr u64 generation_unit = u64{1} << 52;
 
   u64 word = 0;
 
@@ -67,7 +67,7 @@ struct slab_state {
   WARPHEAP_HOST_DEVICE constexpr bool is_full() const { return low() & full_bit; }
   WARPHEAP_HOST_DEVICE constexpr bool is_clearing() const { return low() & clearing_bit; }
   WARPHEAP_HOST_DEVICE constexpr bool is_in_reclaimable() const { return low() & reclaimable_bit; }
-  WARPHEAP_HOST_DEVICE constexpr u32 ever() const { return static_cast<u32>(word >> ever_shift) & 0xf'ffff; }
+  WARPHEAP_HOST_DEVICE constexpr u32 bump() const { return static_cast<u32>(word >> bump_shift) & 0xf'ffff; }
   WARPHEAP_HOST_DEVICE constexpr bool is_live() const { return kind() == slab_kind::live; }
   WARPHEAP_HOST_DEVICE constexpr bool serves(u32 size_class_wanted) const {
     constexpr u32 both = (3u << kind_shift) | (0x3fu << class_shift);
@@ -86,16 +86,16 @@ struct slab_state {
   }
 
   WARPHEAP_HOST_DEVICE constexpr slab_state without_full() const { return {word & ~full_bit}; }
-  /// This word in the slab's next life, in which nothing was promised yet.
-  WARPHEAP_HOST_DEVICE constexpr u64 reborn() const {
-    return (word & (ever_unit - 1)) | ((word & ~(life_unit - 1)) + life_unit);
+  /// This word in the slab's next generation: nothing was promised in it yet.
+  WARPHEAP_HOST_DEVICE constexpr u64 next_generation() const {
+    return (word & (bump_unit - 1)) | ((word & ~(generation_unit - 1)) + generation_unit);
   }
 
   WARPHEAP_HOST_DEVICE static constexpr slab_state of(slab_kind kind, u32 size_class) {
     return {(static_cast<u64>(kind) << kind_shift) | (u64{size_class} << class_shift)};
   }
   /// What a promise of `blocks` adds.
-  WARPHEAP_HOST_DEVICE static constexpr u64 promise(u32 blocks) { return blocks * (ever_unit + 1); }
+  WARPHEAP_HOST_DEVICE static constexpr u64 promise(u32 blocks) { return blocks * (bump_unit + 1); }
 };
 
 /// The fill levels of a slab of a class. The last sixteenth is for the warps on their way when the

@@ -33,8 +33,8 @@ TEST(SlabBitmapLock, OnlyFreeAndEmptySlabsAreTaken) {
                 [](slab_situation const& before, slab_situation const& after, slab_outcome const& got) {
                   EXPECT_TRUE(got.done);
                   u32 const used = before.state().used();
-                  u64 const life = (before.word & ~(slab_state::life_unit - 1)) + slab_state::life_unit;
-                  u64 const locked = slab_state::of(slab_kind::locked, 0).word + slab_state::promise(used) + life;
+                  u64 const next = (before.word & ~(slab_state::generation_unit - 1)) + slab_state::generation_unit;
+                  u64 const locked = slab_state::of(slab_kind::locked, 0).word + slab_state::promise(used) + next;
                   EXPECT_EQ(after, (slab_situation{locked, false, false, true, false}));
                 });
   for_each_call({slab_call::take_free, size_class},
@@ -60,14 +60,14 @@ TEST(SlabBitmapLock, ALockedSlabBecomesOneOfTheClass) {
                       slab_state const now = after.state();
                       EXPECT_TRUE(now.serves(size_class));
                       EXPECT_EQ(now.used(), before.state().used() + promised);
-                      EXPECT_EQ(now.ever(), before.state().ever() + promised);
+                      EXPECT_EQ(now.bump(), before.state().bump() + promised);
                       EXPECT_EQ(now.is_unlisted(), is_high);
                       EXPECT_EQ(after.partial, !is_high);
                       EXPECT_TRUE(after.maybe_available);
                       EXPECT_EQ(after.reclaimable, promised == 0);
                       EXPECT_EQ(got.blocks, promised);
                       EXPECT_EQ(got.place, 0u);
-                      EXPECT_EQ(got.is_new, before.state().ever() == 0);
+                      EXPECT_EQ(got.is_new, before.state().bump() == 0);
                       EXPECT_EQ(got.reaches_high, is_high);
                     });
     }

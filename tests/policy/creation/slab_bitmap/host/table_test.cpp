@@ -27,10 +27,10 @@ std::vector<slab_situation> live_slabs(u32 size_class, bool full = false) {
     for (u32 const off : {0u, 1u, 2u, 3u}) edges.insert({limit + off, limit > off ? limit - off : 0});
   std::vector<slab_situation> all;
   for (u32 const used : edges)
-    for (u32 const ever : {used, limits.capacity - 1, limits.capacity, 2 * limits.capacity})
+    for (u32 const bump : {used, limits.capacity - 1, limits.capacity, 2 * limits.capacity})
       for (bool const unlisted : {false, true})
-        if (ever >= used && (!unlisted || used > limits.low))
-          all.push_back(live(size_class, used, ever, unlisted, full));
+        if (bump >= used && (!unlisted || used > limits.low))
+          all.push_back(live(size_class, used, bump, unlisted, full));
   return all;
 }
 
@@ -47,8 +47,8 @@ TEST(SlabBitmapTable, APromiseOfAnotherKindOrClassIsGivenBack) {
                       // That leaves an empty slab in reclaimable, and says so (slab.I5).
                       slab_state const now = before.state();
                       if (now.is_live() && now.used() == 0) {
-                        bool const is_used_up = now.ever() > capacity_of(now.size_class()) / 4;
-                        expected.word = (is_used_up ? now.reborn() : now.word) | slab_state::reclaimable_bit;
+                        bool const is_used_up = now.bump() > capacity_of(now.size_class()) / 4;
+                        expected.word = (is_used_up ? now.next_generation() : now.word) | slab_state::reclaimable_bit;
                       }
                       EXPECT_EQ(after, expected);
                       EXPECT_EQ(got.blocks, 0u);
@@ -64,7 +64,7 @@ TEST(SlabBitmapTable, APromiseIsKeptAsFarAsThereIsRoomAndUnlistsAtTheHighWaterma
         for (bool const full : {false, true})
           for_each_call({slab_call::keep, size_class, wanted, by_bits}, live_slabs(size_class, full),
                         [&](slab_situation const& before, slab_situation const& after, slab_outcome const& got) {
-                          u32 const used = before.state().used(), ever = before.state().ever();
+                          u32 const used = before.state().used(), bump = before.state().bump();
                           u32 const room = used < limits.capacity ? limits.capacity - used : 0;
                           u32 const kept = by_bits ? wanted : std::min(wanted, room);
                           EXPECT_EQ(got.blocks, kept);
@@ -77,8 +77,8 @@ TEST(SlabBitmapTable, APromiseIsKeptAsFarAsThereIsRoomAndUnlistsAtTheHighWaterma
                           }
                           EXPECT_EQ(after, expected);
                           if (kept == 0) return;
-                          EXPECT_EQ(got.place, ever);
-                          EXPECT_EQ(got.is_new, ever < limits.capacity);
+                          EXPECT_EQ(got.place, bump);
+                          EXPECT_EQ(got.is_new, bump < limits.capacity);
                           EXPECT_EQ(got.reaches_high, crosses && used < limits.high);
                         });
   }
@@ -115,7 +115,7 @@ slab_situation with_fewer(slab_situation before, u32 gone, bool frees) {
   // An empty slab begins anew once more than a quarter of it was promised, and says that it is in
   // reclaimable (slab.I5); not if its mark stays and nothing else had to be settled.
   if (before.state().is_full() && !frees && !before.state().is_unlisted()) return after;
-  if (after.state().ever() > limits.capacity / 4) after.word = after.state().reborn();
+  if (after.state().bump() > limits.capacity / 4) after.word = after.state().next_generation();
   after.word |= slab_state::reclaimable_bit;
   return after;
 }
@@ -144,7 +144,7 @@ TEST(SlabBitmapTable, WhatIsGivenBackListsASlabWithRoomAndLeavesItsMark) {
       for (u32 const blocks : {1u, 2u, 7u}) {
         std::vector<slab_situation> from;
         for (auto const& each : live_slabs(size_class, full))
-          if (each.state().used() >= blocks && each.state().ever() >= blocks) from.push_back(each);
+          if (each.state().used() >= blocks && each.state().bump() >= blocks) from.push_back(each);
         if (from.empty()) continue;
         for_each_call({slab_call::give_back, size_class, blocks}, from,
                       [&](slab_situation const& before, slab_situation const& after, slab_outcome const&) {
@@ -160,7 +160,7 @@ TEST(SlabBitmapTable, AFullSlabLeavesTheIndexOfOpenSlabs) {
     for_each_call({slab_call::mark_full, size_class, 0}, {live(size_class, capacity, capacity, true)},
                   [&](slab_situation const& before, slab_situation const& after, slab_outcome const&) {
                     slab_situation expected = before;
-                    expected.word += slab_state::life_unit + slab_state::full_bit;
+                    expected.word += slab_state::generation_unit + slab_state::full_bit;
                     expected.maybe_available = false;
                     EXPECT_EQ(after, expected);
                   });
@@ -192,7 +192,7 @@ TEST(SlabBitmapTable, AScanForgetsWhatAnIndexNamesInVain) {
                 {empty, of_kind(slab_kind::free), of_kind(slab_kind::locked)}, is_kept);
   auto marked = stale, forgotten = used;
   marked.word |= slab_state::reclaimable_bit;
-  forgotten.word += slab_state::life_unit;
+  forgotten.word += slab_state::generation_unit;
   for_each_call(
       {slab_call::forget_reclaimable, size_class}, {stale, marked, used},
       [&](slab_situation const&, slab_situation const& after, slab_outcome const&) { EXPECT_EQ(after, forgotten); });

@@ -23,7 +23,7 @@ struct slab_situation {
 inline std::ostream& operator<<(std::ostream& to, slab_situation const& it) {
   slab_state const now = it.state();
   return to << "kind " << static_cast<u32>(now.kind()) << ", class " << now.size_class() << ", used " << now.used()
-            << ", ever " << now.ever() << ", life " << (it.word >> 52) << (now.is_unlisted() ? ", U" : "")
+            << ", bump " << now.bump() << ", generation " << (it.word >> 52) << (now.is_unlisted() ? ", U" : "")
             << (now.is_full() ? ", F" : "") << (now.is_clearing() ? ", C" : "") << (it.partial ? ", partial" : "")
             << (it.maybe_available ? ", available" : "") << (it.reclaimable ? ", reclaimable" : "")
             << (it.is_free ? ", free" : "");
@@ -139,15 +139,14 @@ inline constexpr u32 classes_tried[] = {0, 20, 29, 35};
 inline u32 capacity_of(u32 size_class) { return block_count(size_class, 14); }
 
 /// A live slab with its indexes as at rest (slab.D4, slab.I1, slab.I2).
-inline slab_situation live(u32 size_class, u32 used, u32 ever, bool unlisted = false, bool full = false, u32 life = 5) {
-  slab_state const word{slab_state::of(slab_kind::live, size_class).word + used + (u64{ever} << 32) +
-                        (u64{life} << 52) + (unlisted ? slab_state::unlisted_bit : 0) +
-                        (full ? slab_state::full_bit : 0)};
+inline slab_situation live(u32 size_class, u32 used, u32 bump, bool unlisted = false, bool full = false) {
+  slab_state const word{slab_state::of(slab_kind::live, size_class).word + used + (u64{bump} << 32) + (u64{5} << 52) +
+                        (unlisted ? slab_state::unlisted_bit : 0) + (full ? slab_state::full_bit : 0)};
   return {word.word, !unlisted, !full, used == 0, false};
 }
 inline slab_situation of_kind(slab_kind kind, u32 used = 0) {
   bool const is_free = kind == slab_kind::free;
-  return {slab_state::of(kind, 0).word + used * (slab_state::ever_unit + 1), false, false, is_free, is_free};
+  return {slab_state::of(kind, 0).word + used * (slab_state::bump_unit + 1), false, false, is_free, is_free};
 }
 
 }  // namespace warpheap::test
