@@ -25,8 +25,8 @@ TEST(SlabBitmapChurn, CrowdsOutgrowTheirHints) { expect_churn_is_clean({8, 24, 1
 TEST(SlabBitmapChurn, OneLane) { expect_churn_is_clean({2, 1, 1, 40, 16, 30000}, 50); }
 TEST(SlabBitmapChurn, ManyWarpsOnEightSlabs) { expect_churn_is_clean({8, 6, 64, 4, 16, 4096}, 60); }
 
-// Warps that arrive at an active slab which blind promises have filled beyond its capacity.
-TEST(SlabBitmapChurn, WarpsThatOverrunAHintedSlabAreNotPromisedWhatIsNotThere) {
+// Warps that arrive at an active slab which blind reservations have filled beyond its capacity.
+TEST(SlabBitmapChurn, WarpsThatOverrunAnActiveSlabReserveNothingThatIsNotThere) {
   for_each_schedule(150, [&] {
     tiny_pool const pool{12};
     for (int round = 0; round < 2; ++round) {

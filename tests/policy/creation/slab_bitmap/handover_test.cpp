@@ -119,16 +119,16 @@ struct free_by_an_old_role {
       heap.destroy(table.pool() + 256);
       table.role(0).store(now, order::relaxed);
     } else {
-      table.promise(0, 1);
+      table.reserve(0, 1);
       for (u32 turn = 0; turn < 40 && *stolen == 0; ++turn)
         if (table.blocks(0).try_claim(0, fifth, order::acquire) != 0) *stolen = 1;
-      if (*stolen == 0) table.give_back(0, 1);
+      if (*stolen == 0) table.release(0, 1);
     }
   }
 };
 
 // slab.F3: the bit cannot be set again if another thread has claimed the block; then that thread's
-// promise counts, and not the free's.
+// reservation counts, and not the free's.
 TEST(SlabBitmapHandover, CountsABlockOnceThatWasTakenBeforeItsBitIsSetAgain) {
   u32 taken = 0;
   test::for_each_schedule(300, [&] {

@@ -20,14 +20,14 @@ WARPHEAP_DEVICE u32 is_missed(slab_table table) {
   return ~table.index(slab_table::maybe_available(size_class)).load(0) & 1;
 }
 
-/// Lane 0 takes the slab for the class, and promises a block of it later. Lane 1, of a scan for
+/// Lane 0 takes the slab for the class, and reserves a block of it later. Lane 1, of a scan for
 /// another class, finds it in use.
 struct forget_a_slab {
   WARPHEAP_DEVICE void operator()(slab_table table, u32* missed) const {
     switch (simt::lane_id()) {
       case 0:
         if (slab_lock::take(table, 0)) slab_lock::publish(table, 0, size_class, 0, slab_table::no_entry);
-        table.promise(0, 1);
+        table.reserve(0, 1);
         break;
       case 1:
         while (!table.load(0).is_live() || table.load(0).used() == 0) simt::pause(1);

@@ -140,7 +140,7 @@ TEST(SlabBitmapOpening, ACacheThatBeginsWhereNoSlabIsFreeJoinsAPartialOne) {
   EXPECT_EQ(slab[0], static_cast<u32>((block - table.pool()) / tiny_pool::slab_bytes));
 }
 
-/// One lane finds too few free blocks in `slab` many times, with `used` blocks promised. Counts how
+/// One lane finds too few free blocks in `slab` many times, with `used` blocks reserved. Counts how
 /// often it leaves. Its cache has the slab, or none.
 struct find_crowded {
   WARPHEAP_DEVICE void operator()(slab_table table, u32 size_class, u32 slab, u32 used, bool is_active,
@@ -148,7 +148,7 @@ struct find_crowded {
     u32 const cache = 0, entry = table.cache_entry(size_class, cache);
     table.clear_active(entry, table.load_cached(entry).active() - 1);
     if (is_active) table.set_active(entry, slab);
-    table.promise(slab, used);
+    table.reserve(slab, used);
     for (u32 look = 0; look < 1000; ++look) {
       slab_refill refill{cache};
       refill.leave_crowded(table, size_class, slab);
@@ -186,8 +186,8 @@ struct cache_slabs {
   u32 served, active, other;
 };
 
-/// What one lane gets whose promise takes the active slab to the high watermark. Another slab of
-/// the class has room, or there is none.
+/// What one lane gets whose reservation takes the active slab to the high watermark. Another slab
+/// of the class has room, or there is none.
 struct use_up_a_slab {
   WARPHEAP_DEVICE void operator()(slab_table table, u32 size_class, u32 slab, bool has_other, cache_slabs* out) const {
     u32 const cache = 0, entry = table.cache_entry(size_class, cache);
@@ -195,8 +195,8 @@ struct use_up_a_slab {
     while (has_other && slab_lock::take_free(table, other) == 0) ++other;
     if (has_other) slab_lock::publish(table, other, size_class, 1, slab_table::no_entry);
     table.set_active(entry, slab);
-    table.promise(slab, slab_limits{table.geometry().capacity(size_class)}.high - 1 - table.load(slab).used());
-    slab_refill refill{cache, slab, table.promise(slab, 1)};
+    table.reserve(slab, slab_limits{table.geometry().capacity(size_class)}.high - 1 - table.load(slab).used());
+    slab_refill refill{cache, slab, table.reserve(slab, 1)};
     slab_reservation mine;
     while (!refill.has_ended() && (mine.blocks() == 0 || refill.is_replacing())) {
       slab_reservation const taken = refill.next(table, size_class, 1);
@@ -235,7 +235,7 @@ struct use_up_slabs_at_once {
     if (slab_lock::take_free(table, slab) == 0) return;
     slab_lock::publish(table, slab, size_class, high - 1, table.cache_entry(size_class, cache));
     simt::sync_warp(full_mask);
-    slab_refill refill{cache, slab, table.promise(slab, 1)};
+    slab_refill refill{cache, slab, table.reserve(slab, 1)};
     while (refill.next(table, size_class, 1).blocks() == 0 || refill.is_replacing())
       if (refill.has_ended()) break;
     refill.begin_again();

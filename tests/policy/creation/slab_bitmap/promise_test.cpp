@@ -64,7 +64,7 @@ void* ask_beside(test::tiny_pool const& pool, u64 bytes, u64 others, u32 shapes_
   return got[0];
 }
 
-// The churning lanes are refused, and make transients at the full slabs that are active.
+// The churning lanes are refused, and make over-reservations at the full slabs that are active.
 TEST(SlabBitmapPromise, TheOneFreeBlockIsFoundBesideThoseWhoAreRefused) {
   for (u64 const others : {64u, 1024u, 40000u}) {
     test::for_each_schedule(400, [&] {
@@ -114,29 +114,29 @@ TEST(SlabBitmapPromise, AtRestTheAnswerIsExact) {
   }
 }
 
-/// Asks once while `promised` blocks of the slab of `block` are reserved without an owner.
-struct ask_behind_promises {
-  WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u64 bytes, void* block, u32 promised, void** got) const {
+/// Asks once while `reserved` blocks of the slab of `block` are reserved without an owner.
+struct ask_behind_reservations {
+  WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u64 bytes, void* block, u32 reserved, void** got) const {
     u32 const slab = static_cast<u32>((static_cast<u8*>(block) - heap.table().pool()) >> heap.geometry().slab_log2());
-    heap.table().promise(slab, promised);
+    heap.table().reserve(slab, reserved);
     *got = heap.create(bytes);
-    heap.table().give_back(slab, promised);
+    heap.table().release(slab, reserved);
   }
 };
 
-// Counts hold promises that will be given back. So a slab that is full by count, however far, may
+// Counts hold reservations that will be released. So a slab that is full by count, however far, may
 // have a free block.
-TEST(SlabBitmapPromise, AFreeBlockBehindPromisesIsFound) {
+TEST(SlabBitmapPromise, AFreeBlockBehindReservationsIsFound) {
   for (u64 const bytes : {16u, 1000u, 4096u, 8192u, 16384u})
-    for (u32 const promised : {1u, 2u, 31u, 500u}) {
+    for (u32 const reserved : {1u, 2u, 31u, 500u}) {
       test::tiny_pool const pool{2};
       u32 const most = 2 * pool.allocator().geometry().capacity(size_class_of(bytes));
       auto const blocks = take_all(pool, bytes, most);
       test::release(pool, std::vector<void*>{blocks[most / 3]});
       device_buffer<void*> const got(1);
-      launch({1, 1}, ask_behind_promises{}, pool.allocator(), bytes, blocks[most / 3], promised, got.data());
+      launch({1, 1}, ask_behind_reservations{}, pool.allocator(), bytes, blocks[most / 3], reserved, got.data());
       synchronize();
-      EXPECT_EQ(got[0], blocks[most / 3]) << bytes << " bytes, " << promised << " promises";
+      EXPECT_EQ(got[0], blocks[most / 3]) << bytes << " bytes, " << reserved << " reserved";
       pool.expect_quiet(most);
     }
 }
@@ -221,7 +221,7 @@ struct churn_at_the_brim {
   }
 };
 
-// A slab is marked full, unmarked, and marked again, with as many blocks promised each time. A free
+// A slab is marked full, unmarked, and marked again, with as many blocks reserved each time. A free
 // that saw the first mark must not lift the second one, for which the slab's bit in the index was
 // cleared (slab.D5, slab.I1).
 TEST(SlabBitmapPromise, ASlabThatIsMarkedFullAgainKeepsItsMark) {
@@ -233,12 +233,12 @@ TEST(SlabBitmapPromise, ASlabThatIsMarkedFullAgainKeepsItsMark) {
   });
 }
 
-/// Reserves blocks of slab 0 without an owner, or gives them back, and makes it the active slab of
+/// Reserves blocks of slab 0 without an owner, or releases them, and makes it the active slab of
 /// its class.
-struct hold_promises {
-  WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u32 size_class, u32 blocks, bool gives_back) const {
-    if (gives_back) return heap.table().give_back(0, blocks);
-    heap.table().promise(0, blocks);
+struct hold_reservations {
+  WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u32 size_class, u32 blocks, bool releases) const {
+    if (releases) return heap.table().release(0, blocks);
+    heap.table().reserve(0, blocks);
     heap.table().set_active(heap.table().cache_entry(size_class, 0), 0);
   }
 };
@@ -274,10 +274,10 @@ TEST(SlabBitmapPromise, ABlockThatWasTakenForAMomentIsNoReasonToMarkItsSlabFull)
     auto blocks = take_all(pool, bytes, capacity);
     std::sort(blocks.begin(), blocks.end());
     test::release(pool, std::vector<void*>{blocks[3], blocks[64 + 7], blocks[128 + 60]});
-    launch({1, 1}, hold_promises{}, pool.allocator(), size_class, 1u, false);
+    launch({1, 1}, hold_reservations{}, pool.allocator(), size_class, 1u, false);
     device_buffer<void*> const got(2);
     launch({2, 2}, ask_for_two_beside_a_long_look{}, pool.allocator(), bytes, got.data());
-    launch({1, 1}, hold_promises{}, pool.allocator(), size_class, 1u, true);
+    launch({1, 1}, hold_reservations{}, pool.allocator(), size_class, 1u, true);
     synchronize();
     u32 const served = (got[0] != nullptr) + (got[1] != nullptr);
     EXPECT_EQ(served, 2u);

@@ -180,11 +180,11 @@ TEST(SlabBitmapRelease, ALaneThatHasFreedItsBlockFindsOne) {
 
 #if !defined(__CUDACC__)
 
-/// Promises 32 blocks of a slab as others do, and claims the first 16 and those 32 further on.
+/// Reserves 32 blocks of a slab as others do, and claims the first 16 and those 32 further on.
 struct claim_ahead {
   WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u32 slab, void** held) const {
     auto const& table = heap.table();
-    u32 const first = table.promise(slab, 32).bump();
+    u32 const first = table.reserve(slab, 32).bump();
     for (u32 i = 0; i < 32; ++i) {
       u32 const index = first + (i < 16 ? i : 16 + i);
       table.blocks(slab).try_claim(index / 64, u64{1} << (index % 64), order::acquire);

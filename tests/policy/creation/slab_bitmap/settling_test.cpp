@@ -42,7 +42,7 @@ struct fill_slab {
   WARPHEAP_DEVICE void operator()(slab_table table, u32 size_class, u32 blocks) const {
     if (slab_lock::take(table, 0)) slab_lock::publish(table, 0, size_class, 0, slab_table::no_entry);
     for (u32 block = 0; block < blocks; ++block) {
-      table.keep(0, size_class, 1, table.promise(0, 1), table.geometry().capacity(size_class));
+      table.release_excess(0, size_class, 1, table.reserve(0, 1), table.geometry().capacity(size_class));
       table.blocks(0).try_claim(block / 64, u64{1} << (block % 64), order::acquire);
     }
     table.forget(slab_table::reclaimable, 0, size_class);
@@ -102,10 +102,9 @@ TEST(SlabBitmapSettling, ASlabIsNotFullAfterAFreeBesideALook) {
 struct take_mark_and_free {
   WARPHEAP_DEVICE void operator()(slab_table table, u32) const {
     for (u32 round = 0; round < 4; ++round) {
-      if (table.keep(0, size_class, 1, table.promise(0, 1), table.geometry().capacity(size_class)).blocks() == 0)
-        continue;
+      if (table.release_excess(0, size_class, 1, table.reserve(0, 1), capacity).blocks() == 0) continue;
       if (table.blocks(0).try_claim(0, 2, order::acquire) == 0) {
-        table.give_back(0, 1);
+        table.release(0, 1);
         continue;
       }
       look_and_mark(table, capacity);
@@ -155,40 +154,40 @@ TEST(SlabBitmapSettling, ASlabIsMaybeAvailableForEveryFreeThatHasReturned) {
     });
 }
 
-/// The first lane finds the slab in use, as a scan for another class does. The others give back
-/// promises: the second as one whose cache was stale, the rest as those who found no block.
-struct give_back_beside_a_scan {
+/// The first lane finds the slab in use, as a scan for another class does. The others release
+/// blocks: the second as one whose cache was stale, the rest as those who found no block.
+struct release_beside_a_scan {
   WARPHEAP_DEVICE void operator()(slab_table table, u32) const {
     if (global_thread_index() == 0) return table.forget(slab_table::reclaimable, 0, size_class + 1);
-    slab_state const old = table.promise(0, 1);
-    if (global_thread_index() == 1) table.keep(0, size_class + 1, 1, old, table.geometry().capacity(size_class));
-    else table.give_back(0, 1);
+    slab_state const old = table.reserve(0, 1);
+    if (global_thread_index() == 1) table.release_excess(0, size_class + 1, 1, old, capacity);
+    else table.release(0, 1);
   }
 };
 
-// slab.I2, slab.I3: the last of those who give back finds the slab empty, by what its subtraction
+// slab.I2, slab.I3: the last of those that release finds the slab empty, by what its subtraction
 // left, and waits for the scan.
-TEST(SlabBitmapSettling, ASlabIsReclaimableAfterTheLastPromiseIsGivenBack) {
+TEST(SlabBitmapSettling, ASlabIsReclaimableAfterTheLastReservationIsReleased) {
   for (launch_shape const shape : {launch_shape{2, 1}, {3, 1}, {1, 3}})
     test::for_each_schedule(600, [&] {
-      EXPECT_EQ(left_by(shape, give_back_beside_a_scan{}, size_class, 0),
+      EXPECT_EQ(left_by(shape, release_beside_a_scan{}, size_class, 0),
                 (situation{.used = 0, .partial = true, .maybe_available = true, .reclaimable = true}));
     });
 }
 
 /// Three lanes bring a slab of 16 blocks from above its low watermark to it: by a free, by a
-/// promise given back, and by one that is kept in part.
+/// reservation released, and by one that is kept in part.
 struct relist_together {
   static constexpr u32 size_class = size_class_of(1024), blocks = 14;
 
   WARPHEAP_DEVICE void operator()(slab_table table, u32) const {
-    slab_state const old = table.promise(0, 2);
+    slab_state const old = table.reserve(0, 2);
     switch (global_thread_index()) {
-      case 0: table.give_back(0, 2); return free_block(table, 0);
-      case 1: return table.give_back(0, 2);
+      case 0: table.release(0, 2); return free_block(table, 0);
+      case 1: return table.release(0, 2);
       default: {
-        u32 const kept = table.keep(0, size_class, 2, old, table.geometry().capacity(size_class)).blocks();
-        if (kept != 0) table.give_back(0, kept);
+        u32 const kept = table.release_excess(0, size_class, 2, old, table.geometry().capacity(size_class)).blocks();
+        if (kept != 0) table.release(0, kept);
       }
     }
   }

@@ -77,7 +77,7 @@ TEST(SlabBitmapWords, ChangesOfADescriptorLeaveOtherFieldsAlone) {
     if (are.used + 3 < 1u << 20 && are.bump + 3 < 1u << 20) {
       next.used += 3;
       next.bump += 3;
-      ASSERT_EQ(are.word().word + slab_state::promise(3), next.word().word);
+      ASSERT_EQ(are.word().word + slab_state::reservation(3), next.word().word);
     }
   });
   for (u32 kind = 0; kind < 4; ++kind)

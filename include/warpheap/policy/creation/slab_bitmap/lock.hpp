@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slabs that change their kind or class, always through kind locked: one thread holds the slab,
-// others' transients come and go, and nobody is promised anything.
+// others' over-reservations come and go, and no block is reserved for a caller.
 //
 //   transition               by                         operation
 //   free or empty -> locked  a taker                    compare-exchange, no C; off old indexes
 //   locked -> live           the thread that locked it  set maybe_available(c); clear reclaimable
-//                                                       if blocks are promised; fetch_add (slab.I4)
+//                                                       if blocks are reserved; fetch_add (slab.I4)
 //   locked -> run            the same                   clear reclaimable; fetch_add
 //   locked, run -> free      the locker; the freer      set reclaimable; fetch_sub
 //
@@ -51,32 +51,32 @@ class slab_lock {
     table.add(slab_table::maybe_available(old_class), slab);
     table.add(slab_table::reclaimable, slab);
     u64 const change = slab_state::of(slab_kind::live, old_class).word - slab_state::of(slab_kind::locked, 0).word;
-    // release: words, index bits (slab.I1, slab.I2) as we leave them; pairs with promise() and
+    // release: words, index bits (slab.I1, slab.I2) as we leave them; pairs with reserve() and
     // lock().
     table.state(slab).fetch_add(change, order::release);
     return false;
   }
 
-  /// Makes our locked slab live, promises up to `wanted` blocks to the caller, and activates it.
+  /// Makes our locked slab live, reserves up to `wanted` blocks for the caller, and activates it.
   WARPHEAP_DEVICE static slab_reservation publish(slab_table const& table, u32 slab, u32 size_class, u32 wanted,
                                                   u32 entry) {
     slab_limits const limits{table.geometry().capacity(size_class)};
-    u32 const promised = wanted < limits.capacity ? wanted : limits.capacity;
-    bool const is_high = promised >= limits.high;
+    u32 const reserved = wanted < limits.capacity ? wanted : limits.capacity;
+    bool const is_high = reserved >= limits.high;
     table.add(slab_table::maybe_available(size_class), slab);
     // release: slab.I4; pairs with the fence in end_round(). A slab that begins empty keeps it
     // (slab.I2).
-    if (promised != 0) table.index(slab_table::reclaimable).clear(slab, order::release);
+    if (reserved != 0) table.index(slab_table::reclaimable).clear(slab, order::release);
     // relaxed: the release below orders it.
     table.role(slab).store(slab_role::of_class(size_class).word, order::relaxed);
     u64 const change = slab_state::of(slab_kind::live, size_class).word - slab_state::of(slab_kind::locked, 0).word +
-                       slab_state::promise(promised) + (is_high ? slab_state::unlisted_bit : 0);
-    // release: role, empty words, slab.I1 come before any reservation; pairs with promise(),
+                       slab_state::reservation(reserved) + (is_high ? slab_state::unlisted_bit : 0);
+    // release: role, empty words, slab.I1 come before any reservation; pairs with reserve(),
     // lock().
     slab_state const old{table.state(slab).fetch_add(change, order::release)};
     table.set_active(entry, slab);
     if (!is_high) table.index(slab_table::partial(size_class)).toggle(slab);
-    return slab_reservation{slab, promised, 0}.with({.is_new = old.bump() == 0, .reaches_high = is_high});
+    return slab_reservation{slab, reserved, 0}.with({.is_new = old.bump() == 0, .reaches_high = is_high});
   }
 
   WARPHEAP_DEVICE static void publish_run(slab_table const& table, u32 slab) {
@@ -99,10 +99,10 @@ class slab_lock {
   /// Locks a slab that was seen reclaimable, if nothing has changed since.
   WARPHEAP_DEVICE static bool lock(slab_table const& table, u32 slab, slab_state was) {
     if (was.is_clearing()) return false;
-    // Transients stay in both fields, from which each takes its part back (slab.D1). U and F go: a
+    // Over-reservations stay in both fields, from which each is released (slab.D1). U and F go: a
     // late settler that lifted U from a locked slab would leave its toggle undone (slab.D4).
     u64 const generation = was.next_generation() & ~(slab_state::generation_unit - 1);
-    u64 const locked = generation + slab_state::of(slab_kind::locked, 0).word + slab_state::promise(was.used());
+    u64 const locked = generation + slab_state::of(slab_kind::locked, 0).word + slab_state::reservation(was.used());
     // acquire: the last owner's writes come first; pairs with unlock(), publish() and take().
     return table.state(slab).compare_exchange(was.word, locked, order::acquire, order::relaxed);
   }

@@ -8,7 +8,7 @@
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace slab_bitmap_parts {
 
-/// Kernel: adds up what the slabs have promised. Blocks that a call promises or frees at this
+/// Kernel: adds up what is reserved in the slabs. Blocks that a call reserves or frees at this
 /// moment may count or not. `sums` is zero.
 struct add_occupancy {
   WARPHEAP_DEVICE void operator()(slab_table table, occupancy_sums* sums) const {
@@ -26,7 +26,7 @@ struct add_occupancy {
       ++present;
       if (now.is_live()) {
         u32 const capacity = geometry.capacity(now.size_class());
-        u32 const blocks = now.used() < capacity ? now.used() : capacity;  // without transients
+        u32 const blocks = now.used() < capacity ? now.used() : capacity;  // no over-reservations
         if (blocks != 0) add(sums->blocks_of[now.size_class()], blocks);
       } else if (is_run && role.is_run()) {
         add(sums->runs, 1);

@@ -2,8 +2,8 @@
 // Where a leader gets blocks when its cache's active slab has none. The steps, in this order:
 //
 //   step      names                                            found                none
-//   promised  the active slab, of which the quick path has     what is left of it   active
-//             promised blocks
+//   reserved  the active slab, of which the quick path has     what is left of it   active
+//             reserved blocks
 //   active    the active slab, if another request replaced it  blocks               partial
 //   partial   a slab of the class below its high watermark,    blocks; one with     open, after a
 //             from a random place on                           room becomes active  few looks
@@ -19,8 +19,8 @@
 // opening any. Where a pool has many slabs and most are free, each cache gets slabs of its own:
 // caches that share a slab fill it together, and each then needs the next. Some requests replace
 // their cache's active slab by a free one, or else by a partial one, before they claim: one whose
-// promise takes it to its high watermark, and one that found too few free blocks in a word of it,
-// since of a class that holds little many threads come to few slabs, and full ones cost time.
+// reservation takes it to its high watermark, and one that found too few free blocks in a word of
+// it, since of a class that holds little many threads come to few slabs, and full ones cost time.
 #pragma once
 
 #include "../../../sync/lane_random.hpp"
@@ -35,9 +35,9 @@ class slab_refill {
   slab_refill() = default;
   /// For cache `cache_number`, of which the six lowest bits count.
   WARPHEAP_DEVICE explicit slab_refill(u32 cache_number) : cache_{cache_number & 63}, step_{active} {}
-  /// As above, after a promise at the active slab, then `old`, that was not served quickly.
+  /// As above, after a reservation at the active slab, then `old`, that was not served quickly.
   WARPHEAP_DEVICE slab_refill(u32 cache_number, u32 slab, slab_state old)
-      : old_{old}, tried_{(slab + 1) & most_tried}, cache_{cache_number & 63}, step_{promised} {}
+      : old_{old}, tried_{(slab + 1) & most_tried}, cache_{cache_number & 63}, step_{reserved} {}
 
   WARPHEAP_DEVICE bool has_ended() const { return step_ == over; }
   /// Whether this request replaces the active slab before it claims.
@@ -60,14 +60,14 @@ class slab_refill {
   /// Whether requests of `wanted` blocks use the cache; for larger ones the index is as near.
   WARPHEAP_HOST_DEVICE static bool uses_cache(u32 wanted, u32 capacity) { return requests_a_slab * wanted <= capacity; }
 
-  /// Looks at one slab and promises up to `wanted` of its blocks, often none. A leader alone.
+  /// Looks at one slab and reserves up to `wanted` of its blocks, often none. A leader alone.
   WARPHEAP_DEVICE slab_reservation next(slab_table const& table, u32 size_class, u32 wanted) {
     slab_limits const limits{table.geometry().capacity(size_class)};
     u32 const entry =
         uses_cache(wanted, limits.capacity) ? table.cache_entry(size_class, cache_) : slab_table::no_entry;
     bool spreads = entry != slab_table::no_entry && !is_short_ && table.geometry().has_many_slabs();
     if (waits(table, size_class, entry, spreads)) return {};
-    bool const was_promised = step_ == promised, by_cache = step_ == active, by_index = !was_promised && !by_cache;
+    bool const was_reserved = step_ == reserved, by_cache = step_ == active, by_index = !was_reserved && !by_cache;
     u32 slab = tried_ - 1;
     if (looks_ == 0 && (is_replacing_ ? step_ == open && !looks_last_ : step_ == partial && spreads) &&
         free_slabs_around(table, random_slab(table)) <= most_free(wanted)) {
@@ -86,13 +86,13 @@ class slab_refill {
     u32 const looks = looks_last_ && !is_replacing_ ? most_looks : at_first;
     if (by_index && (slab == slab_index::none || ++looks_ > looks)) step_ = open;
     if (by_cache) step_ = partial;
-    if (was_promised) step_ = active;
+    if (was_reserved) step_ = active;
     return slab == slab_index::none ? slab_reservation{}
-                                    : take(table, size_class, wanted, slab, entry, was_promised, by_index, spreads);
+                                    : take(table, size_class, wanted, slab, entry, was_reserved, by_index, spreads);
   }
 
  private:
-  enum step_of : u32 { over, promised, active, partial, open };
+  enum step_of : u32 { over, reserved, active, partial, open };
   static constexpr u32 requests_a_slab = 8;   // that a slab must serve for the cache to be used
   static constexpr u32 room_to_activate = 4;  // requests that a newly active slab has room for
   static constexpr u32 few = 1, many = 8;     // looks at partial slabs, before the last one
@@ -156,31 +156,31 @@ class slab_refill {
     return true;
   }
 
-  /// Promises blocks of a slab in use, or keeps those promised already.
+  /// Reserves blocks of a slab in use, or keeps those reserved already.
   WARPHEAP_DEVICE slab_reservation take(slab_table const& table, u32 size_class, u32 wanted, u32 slab, u32 entry,
-                                        bool was_promised, bool by_index, bool spreads) {
+                                        bool was_reserved, bool by_index, bool spreads) {
     slab_limits const limits{table.geometry().capacity(size_class)};
-    slab_state old = was_promised ? old_ : table.load(slab);
+    slab_state old = was_reserved ? old_ : table.load(slab);
     bool const serves = old.serves(size_class);
     // The last sixteenth of a slab is for its first use: later its free blocks take long to find. A
     // cache that gets slabs of its own joins empty ones alone.
     u32 const room_ends = old.bump() < limits.capacity ? limits.capacity : limits.high;
     u32 const limit = by_index && spreads ? 1 : room_ends;
     bool const has_room = serves && old.used() < limit;
-    // Also of a full slab on the partial list: a promise takes it off.
-    bool const promises = !is_replacing_ && (has_room || (serves && old.used() >= limits.high && !old.is_unlisted()));
+    // Also of a full slab on the partial list: a reservation takes it off.
+    bool const reserves = !is_replacing_ && (has_room || (serves && old.used() >= limits.high && !old.is_unlisted()));
     slab_reservation taken;
-    if (was_promised || promises) {
-      if (!was_promised) old = table.promise(slab, wanted);
-      taken = table.keep(slab, size_class, wanted, old, limit);
+    if (was_reserved || reserves) {
+      if (!was_reserved) old = table.reserve(slab, wanted);
+      taken = table.release_excess(slab, size_class, wanted, old, limit);
     }
     if (taken.blocks() != 0 && is_elected_) {
       table.end_opening(size_class);
       is_elected_ = is_waiting_ = false;
       step_ = active;
     }
-    // A promise by this entry would hide an empty slab from other classes.
-    if (was_promised && !serves) table.clear_active(entry, slab);
+    // A reservation by this entry would hide an empty slab from other classes.
+    if (was_reserved && !serves) table.clear_active(entry, slab);
     if (by_index && has_room && old.used() + room_to_activate * wanted <= limits.high) {
       table.set_active(entry, slab);
       is_replacing_ = false;
@@ -251,7 +251,7 @@ class slab_refill {
 
   static constexpr u32 most_tried = (1u << 26) - 1;  ///< more than there are slabs
 
-  slab_state old_;          ///< of the active slab, before the promise of step promised
+  slab_state old_;          ///< of the active slab, before the reservation of step reserved
   u32 tried_ : 26 = 0;      ///< the active slab as last tried, plus 1
   u32 cache_ : 6 = 0;       ///< of the multiprocessor's
   u32 step_ : 3 = over;     ///< the next one

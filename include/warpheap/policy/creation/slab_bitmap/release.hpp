@@ -10,7 +10,7 @@
 //       block that starts where it points, if one does, and sets that bit again unless a thread has
 //       claimed it.
 //   slab.F4  the size of a block is told by the newest role, which says yes and no rightly to an
-//       owner: it was stored before the slab promised a block of its class, and stays while one
+//       owner: it was stored before a block of its class was reserved, and stays while one
 //       lives.
 #pragma once
 
@@ -230,25 +230,25 @@ class block_release {
   }
 
   /// Frees the block at `offset` by the newest word, if its class is not as `tried` (slab.F1), and
-  /// gives back the one taken for it (slab.F3); else counts a misuse. `is_start`: an older word had
+  /// restores the one taken for it (slab.F3); else counts a misuse. `is_start`: an older word had
   /// one here.
   WARPHEAP_DEVICE void release_newest(u64 offset, slab_role tried, bool is_misled, bool is_start) const {
     u32 const slab = slab_of(offset), inside = static_cast<u32>(offset) & (table_.geometry().slab_bytes() - 1);
-    slab_state const now = table_.promise(slab, 1);  // held, it keeps the class (slab.D3)
-    u32 released = 0, promised = 1;
+    slab_state const now = table_.reserve(slab, 1);  // held, it keeps the class (slab.D3)
+    u32 released = 0, reserved = 1;
     if (now.is_live()) {
       u32 const index = block_index(now.size_class(), inside);
       bool const starts = index * class_bytes(now.size_class()) == inside;
       bool const is_of_another = !tried.is_of(now.size_class());
       is_start = is_start || starts;
       if (starts && is_of_another) released = popcount(release_bit(slab, index));
-      // Our promise becomes the other block's: there is room, since ours is not subtracted yet.
+      // Our reservation becomes the other block's: there is room, since ours is not subtracted yet.
       u32 const other = tried.index_at(inside);
       if (is_misled && is_of_another && other < table_.geometry().capacity(now.size_class()))
-        promised -= popcount(restore_bit(slab, other));
+        reserved -= popcount(restore_bit(slab, other));
     }
     if (released == 0) table_.add_count(is_start ? count::double_frees : count::foreign_frees, 1);
-    table_.settle(slab, table_.subtract(slab, released, promised));
+    table_.settle(slab, table_.subtract(slab, released, reserved));
   }
 
   WARPHEAP_DEVICE u64 release_bit(u32 slab, u32 index) const {

@@ -9,7 +9,7 @@
 //   slab.R2  the other slabs keep an old role, harmless because their bitmaps are zero (slab.D7).
 //
 // nullptr is right: the index names a stretch that stays reclaimable all the time (slab.I2), and
-// the scan passes over none that others hold locked. A slab with a promise in progress is not
+// the scan passes over none that others hold locked. A slab with a reservation in progress is not
 // reclaimable.
 #pragma once
 

@@ -2,12 +2,12 @@
 // What nullptr rests on: a group's exhaustive scan of the two indexes that miss nothing,
 // reclaimable and maybe_available. Each lane looks at words of its own; the leader tries what a
 // lane found. Rounds: maybe_available by counts, reclaimable, maybe_available by bits, since
-// transients may fill the count of a slab with a free block. A slab whose bits are all set is
-// marked (F), and passed until a block of it is freed.
+// over-reservations may fill the count of a slab with a free block. A slab whose bits are all set
+// is marked (F), and passed until a block of it is freed.
 //
 //   slab.N1  a block that stays free during the whole call is found; for another class, or a run, a
-//       slab in which blocks are promised to a call in progress is not free. Its slab is named when
-//       the scan comes to it (slab.I1, slab.I2, slab.I4), or F says that all its blocks were
+//       slab in which blocks are reserved for a call in progress is not free. Its slab is named
+//       when the scan comes to it (slab.I1, slab.I2, slab.I4), or F says that all its blocks were
 //       taken since the last free of one returned (slab.D5). Of a named slab each block was seen
 //       taken, or was ours.
 //   slab.N2  a scan that gets nothing passes each slab once a round, and reads each of its words
@@ -82,13 +82,13 @@ class slab_scanner {
     }
   }
 
-  /// Promises up to `wanted` blocks of a slab that a lane found; often none. A leader alone.
+  /// Reserves up to `wanted` blocks of a slab that a lane found; often none. A leader alone.
   WARPHEAP_DEVICE slab_reservation take(slab_table const& table, u32 size_class, u32 wanted, u32 slab) const {
     slab_state const now = table.load(slab);
     slab_reservation taken;
     if (now.serves(size_class)) {
-      taken = table.keep(slab, size_class, wanted, table.promise(slab, wanted),
-                         round() == by_bits ? slab_table::no_limit : table.geometry().capacity(size_class));
+      taken = table.release_excess(slab, size_class, wanted, table.reserve(slab, wanted),
+                                   round() == by_bits ? slab_table::no_limit : table.geometry().capacity(size_class));
     } else if (slab_lock::take(table, slab)) {
       taken = slab_lock::publish(table, slab, size_class, wanted, slab_table::no_entry);
     }

@@ -41,23 +41,23 @@ class block_service {
   /// What a leader has got for its group on the quick path.
   struct attempt {
     /// Served: address of the block of rank 0, or of bit 0 of `bits`. Else: unserved, and what is
-    /// promised beyond `bits`; waits, if that is still to be claimed where the slab has room.
+    /// reserved beyond `bits`; waits, if that is still to be claimed where the slab has room.
     u64 word;
     /// Blocks that are not in a row. If not served, of the word at the reservation's place, or the
-    /// slab's word before a promise that named no block.
+    /// slab's word before a reservation that named no block.
     u64 bits;
 
     static constexpr u64 unserved = u64{1} << 63, waits = u64{3} << 62;
     WARPHEAP_DEVICE static bool is_address(u64 word) { return static_cast<i64>(word) >= 0; }
-    WARPHEAP_DEVICE static attempt promised(u64 kind, u32 slab, u32 blocks, u32 place, u64 bits) {
+    WARPHEAP_DEVICE static attempt reserved(u64 kind, u32 slab, u32 blocks, u32 place, u64 bits) {
       return {kind | slab_reservation{slab, blocks, place}.word(), bits};
     }
     WARPHEAP_DEVICE slab_reservation rest() const { return slab_reservation{word & ~waits}; }
   };
 
-  /// Promises `wanted` blocks of the cache's active slab, and claims them: those in order if they
+  /// Reserves `wanted` blocks of the cache's active slab, and claims them: those in order if they
   /// were never used and are in one word; else some at a random place, with which a whole warp
-  /// waits. `none` is what its word is if there is no promise.
+  /// waits. `none` is what its word is if there is no reservation.
   template <bool IsWarp>
   WARPHEAP_DEVICE attempt take(u32 size_class, u32 block_bytes, u32 wanted, u32 salt, u64 none) const {
     u32 const entry = table_.cache_entry(size_class, salt);
@@ -66,7 +66,7 @@ class block_service {
     u64 const limits = table_.cached_limits(entry);
     u32 const slab = active - 1, capacity = static_cast<u32>(limits >> 32), high = static_cast<u32>(limits);
     if (active == 0 || !slab_refill::uses_cache(wanted, capacity)) return {none, 0};
-    slab_state const old = table_.promise(slab, wanted);
+    slab_state const old = table_.reserve(slab, wanted);
     bool const reaches_high = high - 1 - old.used() < wanted;
     bool const is_vain = !old.serves(size_class) || old.used() > capacity - wanted || reaches_high;
     // While bump() is below the capacity, the next blocks were never used; later any word will do.
@@ -75,7 +75,7 @@ class block_service {
     // Above the high watermark a slab is for its first use.
     bool const fails = is_vain || (next.place >= capacity && old.used() >= high);
     if (IsWarp ? is_vain | !is_ordered : fails)
-      return attempt::promised(fails ? attempt::unserved : attempt::waits, slab, wanted, slab_reservation::nowhere,
+      return attempt::reserved(fails ? attempt::unserved : attempt::waits, slab, wanted, slab_reservation::nowhere,
                                old.word);
     if (!IsWarp && !is_ordered) next = free_bits(slab, capacity, wanted, salt);
     // acquire: pairs with the release in bitmap::release().
@@ -84,9 +84,9 @@ class block_service {
     return claimed(slab, block_bytes, wanted, {next.place & ~63u, next.bits ^ lost});
   }
 
-  /// Claims what is promised in a word at a random place.
-  WARPHEAP_DEVICE attempt take_at_random(u32 size_class, u32 block_bytes, slab_reservation promised, u32 salt) const {
-    u32 const slab = promised.slab(), wanted = promised.blocks();
+  /// Claims what is reserved in a word at a random place.
+  WARPHEAP_DEVICE attempt take_at_random(u32 size_class, u32 block_bytes, slab_reservation reserved, u32 salt) const {
+    u32 const slab = reserved.slab(), wanted = reserved.blocks();
     word_bits next = free_bits(slab, table_.geometry().capacity(size_class), wanted, salt);
     // acquire: pairs with the release in bitmap::release().
     next.bits = table_.blocks(slab).try_claim(next.place / 64, next.bits, order::acquire);
@@ -114,7 +114,7 @@ class block_service {
   /// What the claim of some of `wanted` blocks came to. Their word begins with block `ours.place`.
   WARPHEAP_DEVICE attempt claimed(u32 slab, u32 block_bytes, u32 wanted, word_bits ours) const {
     u32 const left = wanted - popcount(ours.bits);
-    if (left != 0) return attempt::promised(attempt::unserved, slab, left, ours.place, ours.bits);
+    if (left != 0) return attempt::reserved(attempt::unserved, slab, left, ours.place, ours.bits);
     u32 const shift = lowest_bit(ours.bits);
     if (ours.bits >> shift == low_mask(wanted)) return in_a_row(slab, block_bytes, ours.place + shift);
     return {in_a_row(slab, block_bytes, ours.place).word, ours.bits};
@@ -174,9 +174,9 @@ class block_service {
     block_service const self{table};
     slab_refill refill;
     if (group_of(group_mask).leads) {
-      bool const was_promised = reserved.blocks() != 0 && reserved.place() == slab_reservation::nowhere;
-      refill = was_promised ? slab_refill{cache, reserved.slab(), {claimed}} : slab_refill{cache};
-      if (was_promised) claimed = 0, reserved = {};
+      bool const was_reserved = reserved.blocks() != 0 && reserved.place() == slab_reservation::nowhere;
+      refill = was_reserved ? slab_refill{cache, reserved.slab(), {claimed}} : slab_refill{cache};
+      if (was_reserved) claimed = 0, reserved = {};
       if (reserved.blocks() != 0) refill.leave_crowded(table, size_class, reserved.slab());
     }
     WARPHEAP_NO_UNROLL
@@ -271,7 +271,7 @@ class block_service {
   }
 
   /// Claims reserved blocks, all in one word, whose first block becomes the reservation's place. 0
-  /// if each was seen taken in spite of the promise, which is then given back.
+  /// if each was seen taken in spite of the reservation, which is then released.
   WARPHEAP_DEVICE u64 claim(slab_reservation& reserved, u32 size_class) const {
     u32 const capacity = table_.geometry().capacity(size_class), words = (capacity + 63) / 64;
     u32 const slab = reserved.slab(), blocks = reserved.blocks(), place = reserved.place();
@@ -289,7 +289,7 @@ class block_service {
       word = word + 1 < words ? word + 1 : 0;
       claimed = table_.blocks(slab).claim(word, blocks, slab_table::valid_mask(capacity, word));
     }
-    if (claimed == 0) table_.opaque().give_back(slab, blocks);
+    if (claimed == 0) table_.opaque().release(slab, blocks);
     reserved = {slab, claimed != 0 ? blocks - popcount(claimed) : 0, 64 * word};
     return claimed;
   }

@@ -133,7 +133,7 @@ class snapshot {
       stray += popcount(bitmap_word(slab, word) & ~valid);
     }
     expect(now.kind() != slab_kind::locked, "slab.D3: locked at rest");
-    expect(now.used() == set, "slab.D1, slab.D2: promised blocks are not the bits set");
+    expect(now.used() == set, "slab.D1, slab.D2: reserved blocks are not the bits set");
     expect(stray == 0, "slab.D7: a bit is set where there is no block");
     expect(is_in(slab_table::free_slabs, slab) == (now.kind() == slab_kind::free),
            "slab.D4: the index of free slabs is wrong");

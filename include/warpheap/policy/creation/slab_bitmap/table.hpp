@@ -3,7 +3,7 @@
 //
 //   transition        by                              operation
 //   reserve n         anyone, blindly                 fetch_add; kept as far as the old word allows
-//   give back, free k that reserver; owners' leader   fetch_sub, then settle
+//   release, free k   that reserver; owners' leader   fetch_sub, then settle
 //   unlist            reservers at the high watermark o = fetch_or(U); o live, no U: toggle; settle
 //   settle            the thread that left it so      U: relist(); F: lift_full(); 0: reclaimable
 //   mark full         a scan that saw all bits set    compare-exchange to C; clear bit; C -> F
@@ -101,47 +101,49 @@ class slab_table {
     return capacity >= before + 64 ? ~u64{0} : low_mask(capacity > before ? capacity - before : 0);
   }
 
-  /// First half of a reservation: promises `wanted` blocks blindly; returns the old word. keep()
-  /// must follow, unless that word serves the class, has room, and crosses no high watermark.
-  WARPHEAP_DEVICE slab_state promise(u32 slab, u32 wanted) const {
+  /// Reserves `wanted` blocks blindly; returns the old word. release_excess() must follow, unless
+  /// that word serves the class, has room, and crosses no high watermark.
+  WARPHEAP_DEVICE slab_state reserve(u32 slab, u32 wanted) const {
     // acquire: role and empty words come before our use; pairs with the release in publish().
-    return {state(slab).fetch_add(slab_state::promise(wanted), order::acquire)};
+    return {state(slab).fetch_add(slab_state::reservation(wanted), order::acquire)};
   }
 
-  /// Second half: keeps what fits, if fewer than `limit` blocks were promised before; gives the
-  /// rest back, and unlists at the high watermark. No limit: keeps all, for a look bit by bit. Any
+  /// After reserve(): keeps what fits, if fewer than `limit` blocks were reserved before; releases
+  /// the rest, and unlists at the high watermark. No limit: keeps all, for a look bit by bit. Any
   /// lane alone.
   static constexpr u32 no_limit = ~0u;
-  WARPHEAP_DEVICE slab_reservation keep(u32 slab, u32 size_class, u32 wanted, slab_state old, u32 limit) const {
+  WARPHEAP_DEVICE slab_reservation release_excess(u32 slab, u32 size_class, u32 wanted, slab_state old,
+                                                  u32 limit) const {
     slab_limits const limits{geometry_.capacity(size_class)};
     u32 kept = 0;
-    // Transients may exceed the capacity.
+    // Over-reservations may exceed the capacity.
     u32 const room = old.used() < limits.capacity ? limits.capacity - old.used() : 0;
     if (old.serves(size_class) && old.used() < limit) kept = wanted < room || limit == no_limit ? wanted : room;
-    slab_state now{old.word + slab_state::promise(wanted)};
+    slab_state now{old.word + slab_state::reservation(wanted)};
     bool const reaches_high = kept != 0 && old.used() < limits.high && old.used() + kept >= limits.high;
-    // Also without room: the quick path fills slabs and unlists none. Our promise keeps the class.
+    // Also without room: the quick path fills slabs and unlists none. Our reservation keeps the
+    // class.
     bool const unlists = old.serves(size_class) && !old.is_unlisted() && old.used() + kept >= limits.high;
     if (unlists) {
       // relaxed: toggles alone bring U and the index bit together (slab.D4).
       now.word = state(slab).fetch_or(slab_state::unlisted_bit, order::relaxed);
-      WARPHEAP_POINT("keep.before_toggle");
+      WARPHEAP_POINT("release_excess.before_toggle");
       if (!now.is_unlisted()) index(partial(size_class)).toggle(slab);
       now.word |= slab_state::unlisted_bit;
     }
     if (kept < wanted) now = subtract(slab, 0, wanted - kept);
-    if (kept < wanted || unlists) settle_promise(slab, now);
+    if (kept < wanted || unlists) settle_reservation(slab, now);
     // Until `bump` reaches the capacity, the next blocks in order have never been used.
     if (kept == 0) return {};
     return slab_reservation{slab, kept, old.bump()}.with(
         {.is_new = old.bump() < limits.capacity, .reaches_high = reaches_high});
   }
 
-  /// Takes `freed` blocks, whose bits are cleared already (slab.D2), and `promised` unused ones off
+  /// Takes `freed` blocks, whose bits are cleared already (slab.D2), and `reserved` unused ones off
   /// the count. settle() must follow. A result of another class: they were others' blocks (slab.D1,
   /// slab.D3).
-  WARPHEAP_DEVICE slab_state subtract(u32 slab, u32 freed, u32 promised) const {
-    u64 const amount = slab_state::promise(promised) + freed;
+  WARPHEAP_DEVICE slab_state subtract(u32 slab, u32 freed, u32 reserved) const {
+    u64 const amount = slab_state::reservation(reserved) + freed;
     // relaxed: data travels by the bitmap word; the count only guards.
     return {state(slab).fetch_sub(amount, order::relaxed) - amount};
   }
@@ -150,22 +152,22 @@ class slab_table {
   /// slab.I1, slab.I2).
   WARPHEAP_DEVICE void settle(u32 slab, slab_state now) const {
     if ((now.low() & (slab_state::full_bit | slab_state::clearing_bit)) != 0) return call_settle(*this, slab, now);
-    settle_promise(slab, now);
+    settle_reservation(slab, now);
   }
 
-  /// Gives back a promise of blocks that were not taken. No bit has changed: F stays, or C is met.
-  WARPHEAP_DEVICE void give_back(u32 slab, u32 blocks) const {
+  /// Releases reserved blocks that were not taken. No bit has changed: F stays, or C is met.
+  WARPHEAP_DEVICE void release(u32 slab, u32 blocks) const {
     slab_state const now = subtract(slab, 0, blocks);
     if (now.is_live() && (now.is_unlisted() || now.used() == 0)) call_settle(*this, slab, now.without_full());
   }
 
-  /// As settle(), after a change of promises alone.
-  WARPHEAP_DEVICE void settle_promise(u32 slab, slab_state now) const {
+  /// As settle(), after a change of reservations alone.
+  WARPHEAP_DEVICE void settle_reservation(u32 slab, slab_state now) const {
     if (!now.is_live()) return;
     if (now.is_unlisted() && now.used() <= slab_limits{geometry_.capacity(now.size_class())}.low) now = relist(slab);
     if (!now.is_live() || now.used() != 0) return;
     if (!now.is_in_reclaimable() || now.is_clearing()) return call_settle_empty(*this, slab, now);
-    // Blocks of an empty slab come in order again, once a quarter was promised. relaxed: a guess.
+    // Blocks of an empty slab come in order again, once a quarter was reserved. relaxed: a guess.
     if (now.bump() > geometry_.capacity(now.size_class()) / 4)
       state(slab).compare_exchange(now.word, now.next_generation(), order::relaxed, order::relaxed);
   }
@@ -280,7 +282,7 @@ class slab_table {
 
   /// Takes U from a slab that was seen at or below the low watermark; returns the word after it.
   WARPHEAP_DEVICE slab_state relist(u32 slab) const {
-    // relaxed: as in keep().
+    // relaxed: as in release_excess().
     slab_state const old{state(slab).fetch_and(~slab_state::unlisted_bit, order::relaxed)};
     WARPHEAP_POINT("relist.before_toggle");
     if (old.is_live() && old.is_unlisted()) index(partial(old.size_class())).toggle(slab);
@@ -294,7 +296,7 @@ class slab_table {
 
   WARPHEAP_COLD static void call_settle(slab_table table, u32 slab, slab_state now) {
     table.opaque().lift_full(slab, now);
-    table.opaque().settle_promise(slab, now.without_full());
+    table.opaque().settle_reservation(slab, now.without_full());
   }
 
   /// Sets the bit of an empty slab in reclaimable, and T.

@@ -15,7 +15,7 @@ enum class slab_kind : u32 { free = 0, locked = 1, live = 2, run = 3 };
 ///    63        52 51    32 31 30 29    28 27 26 25    20 19          0
 ///   | generation |  bump  |F |U |  kind  |C |T | class  |    used     |
 ///
-///   used   blocks promised to callers, plus transients: promises that are about to be given back
+///   used   blocks reserved for callers, plus over-reservations, which are about to be released
 ///   class  size class; means something in kind live alone
 ///   kind   free: of no class, all bitmap words zero.   locked: one thread is changing its kind.
 ///          live: serves its class.                     run: part of a block larger than a slab.
@@ -23,17 +23,18 @@ enum class slab_kind : u32 { free = 0, locked = 1, live = 2, run = 3 };
 ///   F      full: all its blocks were seen taken, and none has been freed since
 ///   C      one thread is clearing the slab's bit in an index (slab.I3)
 ///   T      the slab's bit in reclaimable is set (slab.I5)
-///   bump   blocks promised in this generation; overflows into it; a guess where free blocks are
+///   bump   blocks reserved in this generation; overflows into it; a guess where free blocks are
 ///   generation: how often the slab was taken, began anew as it was empty, was marked full or left
 ///          reclaimable: no word comes again soon, so a compare-exchange finds any change
 ///
-///   slab.D1  used = bits set + promises not claimed yet + bits cleared and not subtracted yet +
-///       transients in flight. Every change is a read-modify-write, and every subtraction settles.
-///   slab.D2  bits set in the slab's bitmap <= used: a bit is set after its promise, and cleared
-///       before it is subtracted.
-///   slab.D3  a slab gets a class, or becomes a run, through locked, entered with nothing promised
-///       but transients. A slab that had a class gets another one only after each of its bitmap
-///       words was read as zero.
+///   slab.D1  used = bits set + reservations not claimed yet + bits cleared and not subtracted yet
+///       + over-reservations in flight. Every change is a read-modify-write, and every subtraction
+///       settles.
+///   slab.D2  bits set in the slab's bitmap <= used: a bit is set after its reservation, and
+///       cleared before it is subtracted.
+///   slab.D3  a slab gets a class, or becomes a run, through locked, entered with nothing reserved
+///       but over-reservations. A slab that had a class gets another one only after each of its
+///       bitmap words was read as zero.
 ///   slab.D4  at rest: partial <=> live and not U; U => used > the low watermark; in the index of
 ///       free slabs <=> free.
 ///   slab.D5  F is set from a word in which the slab was live, after every bit was seen set, if the
@@ -43,7 +44,7 @@ enum class slab_kind : u32 { free = 0, locked = 1, live = 2, run = 3 };
 ///   slab.D7  the words of a free slab, and of a live slab with used = 0, are zero, in the order of
 ///       their changes; a third thread may see used = 0 before the last zero. Tails are masked by
 ///       class, never stored.
-///   slab.D8  transients <= 32 for each resident warp, so used < 2^20.
+///   slab.D8  over-reservations <= 32 for each resident warp, so used < 2^20.
 struct slab_state {
   static constexpr u64 used_mask = (u64{1} << 20) - 1;
   static constexpr u32 class_shift = 20;
@@ -73,7 +74,7 @@ struct slab_state {
     constexpr u32 both = (3u << kind_shift) | (0x3fu << class_shift);
     return ((low() ^ of(slab_kind::live, size_class_wanted).low()) & both) == 0;
   }
-  /// Live, of the class, with blocks promised and without flags: nothing is to be settled.
+  /// Live, of the class, with blocks reserved and without flags: nothing is to be settled.
   WARPHEAP_HOST_DEVICE constexpr bool is_settled(u32 its_class) const {
     constexpr u32 kind_unit = 1u << (kind_shift - class_shift);
     return (low() & ~static_cast<u32>(reclaimable_bit)) >> class_shift ==
@@ -86,7 +87,7 @@ struct slab_state {
   }
 
   WARPHEAP_HOST_DEVICE constexpr slab_state without_full() const { return {word & ~full_bit}; }
-  /// This word in the slab's next generation: nothing was promised in it yet.
+  /// This word in the slab's next generation: nothing was reserved in it yet.
   WARPHEAP_HOST_DEVICE constexpr u64 next_generation() const {
     return (word & (bump_unit - 1)) | ((word & ~(generation_unit - 1)) + generation_unit);
   }
@@ -94,8 +95,8 @@ struct slab_state {
   WARPHEAP_HOST_DEVICE static constexpr slab_state of(slab_kind kind, u32 size_class) {
     return {(static_cast<u64>(kind) << kind_shift) | (u64{size_class} << class_shift)};
   }
-  /// What a promise of `blocks` adds.
-  WARPHEAP_HOST_DEVICE static constexpr u64 promise(u32 blocks) { return blocks * (bump_unit + 1); }
+  /// What a reservation of `blocks` adds.
+  WARPHEAP_HOST_DEVICE static constexpr u64 reservation(u32 blocks) { return blocks * (bump_unit + 1); }
 };
 
 /// The fill levels of a slab of a class. The last sixteenth is for the warps on their way when the
@@ -103,7 +104,7 @@ struct slab_state {
 /// (1,036 us for 133). Without a gap to `low`, slabs with one free block came back at once.
 struct slab_limits {
   u32 capacity;  ///< blocks
-  u32 high;      ///< high watermark: at this many promised blocks the slab leaves the partial list
+  u32 high;      ///< high watermark: at this many reserved blocks the slab leaves the partial list
   u32 low;       ///< low watermark: at or below this many it comes back
 
   WARPHEAP_HOST_DEVICE constexpr explicit slab_limits(u32 blocks)
@@ -190,14 +191,14 @@ struct slab_supply {
   WARPHEAP_HOST_DEVICE static constexpr u64 demand_of(u32 blocks) { return u64{blocks} << 32; }
 };
 
-/// Blocks of one slab promised to a caller, which now looks for them in its bitmap.
+/// Blocks of one slab reserved for a caller, which now looks for them in its bitmap.
 ///
 ///   63 62 61    56 55 54   32 31      0
-///  | 0 | L | blocks | N | place |  slab  |   L: it reached its high watermark by this promise
+///  | 0 | L | blocks | N | place |  slab  |   L: it reached its high watermark by this reservation
 ///                                            N: the blocks from `place` on have never been used
 class slab_reservation {
  public:
-  static constexpr u32 nowhere = (1u << 23) - 1;  ///< `place` of a promise that named no block
+  static constexpr u32 nowhere = (1u << 23) - 1;  ///< `place` of a reservation that named no block
 
   slab_reservation() = default;
   WARPHEAP_HOST_DEVICE explicit slab_reservation(u64 word) : word_{word} {}
@@ -206,13 +207,13 @@ class slab_reservation {
 
   WARPHEAP_HOST_DEVICE u64 word() const { return word_; }
   WARPHEAP_HOST_DEVICE u32 slab() const { return static_cast<u32>(word_); }
-  /// Promised and not yet claimed, at most 32; 0: there was no room.
+  /// Reserved and not yet claimed, at most 32; 0: there was no room.
   WARPHEAP_HOST_DEVICE u32 blocks() const { return static_cast<u32>(word_ >> 56) & 63; }
   WARPHEAP_HOST_DEVICE u32 place() const { return static_cast<u32>(word_ >> 32) & nowhere; }
   WARPHEAP_HOST_DEVICE bool is_new() const { return (word_ & new_bit) != 0; }
   WARPHEAP_HOST_DEVICE bool reaches_high() const { return (word_ & reaches_high_bit) != 0; }
 
-  /// What the promise's old word says of the slab.
+  /// What the reservation's old word says of the slab.
   struct facts {
     bool is_new = false, reaches_high = false;
   };

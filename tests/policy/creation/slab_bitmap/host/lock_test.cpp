@@ -34,7 +34,7 @@ TEST(SlabBitmapLock, OnlyFreeAndEmptySlabsAreTaken) {
                   EXPECT_TRUE(got.done);
                   u32 const used = before.state().used();
                   u64 const next = (before.word & ~(slab_state::generation_unit - 1)) + slab_state::generation_unit;
-                  u64 const locked = slab_state::of(slab_kind::locked, 0).word + slab_state::promise(used) + next;
+                  u64 const locked = slab_state::of(slab_kind::locked, 0).word + slab_state::reservation(used) + next;
                   EXPECT_EQ(after, (slab_situation{locked, false, false, true, false}));
                 });
   for_each_call({slab_call::take_free, size_class},
@@ -55,17 +55,17 @@ TEST(SlabBitmapLock, ALockedSlabBecomesOneOfTheClass) {
       locked.reclaimable = crowded.reclaimable = true;
       for_each_call({slab_call::publish, size_class, wanted}, {locked, crowded},
                     [&](slab_situation const& before, slab_situation const& after, slab_outcome const& got) {
-                      u32 const promised = std::min(wanted, limits.capacity);
-                      bool const is_high = promised >= limits.high;
+                      u32 const reserved = std::min(wanted, limits.capacity);
+                      bool const is_high = reserved >= limits.high;
                       slab_state const now = after.state();
                       EXPECT_TRUE(now.serves(size_class));
-                      EXPECT_EQ(now.used(), before.state().used() + promised);
-                      EXPECT_EQ(now.bump(), before.state().bump() + promised);
+                      EXPECT_EQ(now.used(), before.state().used() + reserved);
+                      EXPECT_EQ(now.bump(), before.state().bump() + reserved);
                       EXPECT_EQ(now.is_unlisted(), is_high);
                       EXPECT_EQ(after.partial, !is_high);
                       EXPECT_TRUE(after.maybe_available);
-                      EXPECT_EQ(after.reclaimable, promised == 0);
-                      EXPECT_EQ(got.blocks, promised);
+                      EXPECT_EQ(after.reclaimable, reserved == 0);
+                      EXPECT_EQ(got.blocks, reserved);
                       EXPECT_EQ(got.place, 0u);
                       EXPECT_EQ(got.is_new, before.state().bump() == 0);
                       EXPECT_EQ(got.reaches_high, is_high);

@@ -35,13 +35,13 @@ std::vector<slab_situation> live_slabs(u32 size_class, bool full = false) {
 }
 
 // What a slab that does not serve the class grants, whatever it is.
-TEST(SlabBitmapTable, APromiseOfAnotherKindOrClassIsGivenBack) {
+TEST(SlabBitmapTable, AReservationOfAnotherKindOrClassIsReleased) {
   for (u32 const size_class : classes_tried)
     for (bool const by_bits : {false, true}) {
       std::vector<slab_situation> others{of_kind(slab_kind::free),   of_kind(slab_kind::locked),
                                          of_kind(slab_kind::run),    of_kind(slab_kind::locked, 2),
                                          live(size_class + 1, 1, 1), live(size_class == 35 ? 3 : size_class + 5, 0, 7)};
-      for_each_call({slab_call::keep, size_class, 3, by_bits}, others,
+      for_each_call({slab_call::release_excess, size_class, 3, by_bits}, others,
                     [](slab_situation const& before, slab_situation const& after, slab_outcome const& got) {
                       slab_situation expected = before;
                       // That leaves an empty slab in reclaimable, and says so (slab.I5).
@@ -56,20 +56,20 @@ TEST(SlabBitmapTable, APromiseOfAnotherKindOrClassIsGivenBack) {
     }
 }
 
-TEST(SlabBitmapTable, APromiseIsKeptAsFarAsThereIsRoomAndUnlistsAtTheHighWatermark) {
+TEST(SlabBitmapTable, AReservationIsKeptAsFarAsThereIsRoomAndUnlistsAtTheHighWatermark) {
   for (u32 const size_class : classes_tried) {
     slab_limits const limits{capacity_of(size_class)};
     for (u32 const wanted : {1u, 2u, 5u, 32u})
       for (bool const by_bits : {false, true})
         for (bool const full : {false, true})
-          for_each_call({slab_call::keep, size_class, wanted, by_bits}, live_slabs(size_class, full),
+          for_each_call({slab_call::release_excess, size_class, wanted, by_bits}, live_slabs(size_class, full),
                         [&](slab_situation const& before, slab_situation const& after, slab_outcome const& got) {
                           u32 const used = before.state().used(), bump = before.state().bump();
                           u32 const room = used < limits.capacity ? limits.capacity - used : 0;
                           u32 const kept = by_bits ? wanted : std::min(wanted, room);
                           EXPECT_EQ(got.blocks, kept);
                           slab_situation expected = before;
-                          expected.word += slab_state::promise(kept);
+                          expected.word += slab_state::reservation(kept);
                           bool const crosses = used + kept >= limits.high;
                           if (crosses && !before.state().is_unlisted()) {
                             expected.word |= slab_state::unlisted_bit;
@@ -84,12 +84,12 @@ TEST(SlabBitmapTable, APromiseIsKeptAsFarAsThereIsRoomAndUnlistsAtTheHighWaterma
   }
 }
 
-// Its blocks were freed since a promise reached the high watermark. So it is partial (slab.D4).
+// Its blocks were freed since a reservation reached the high watermark. So it is partial (slab.D4).
 TEST(SlabBitmapTable, ASlabThatIsEmptiedBeforeItIsUnlistedIsPartialAgain) {
   for (u32 const size_class : {0u, 20u, 29u}) {
     slab_limits const limits{capacity_of(size_class)};
     u32 const used = limits.high - 1;
-    for_each_call({.what = slab_call::keep_late, .size_class = size_class, .blocks = 1, .spare = used},
+    for_each_call({.what = slab_call::release_excess_late, .size_class = size_class, .blocks = 1, .spare = used},
                   {live(size_class, used, used)},
                   [&](slab_situation const&, slab_situation const& after, slab_outcome const& got) {
                     EXPECT_EQ(got.blocks, 1u);
@@ -104,15 +104,15 @@ TEST(SlabBitmapTable, ASlabThatIsEmptiedBeforeItIsUnlistedIsPartialAgain) {
 slab_situation with_fewer(slab_situation before, u32 gone, bool frees) {
   slab_limits const limits{capacity_of(before.state().size_class())};
   slab_situation after = before;
-  // A free changes the count alone, and what is given back was never promised.
-  after.word -= frees ? gone : slab_state::promise(gone);
+  // A free changes the count alone, and what is released was never reserved.
+  after.word -= frees ? gone : slab_state::reservation(gone);
   if (before.state().is_unlisted() && after.state().used() <= limits.low) {
     after.word &= ~slab_state::unlisted_bit;
     after.partial = true;
   }
   if (after.state().used() != 0) return after;
   after.reclaimable = true;
-  // An empty slab begins anew once more than a quarter of it was promised, and says that it is in
+  // An empty slab begins anew once more than a quarter of it was reserved, and says that it is in
   // reclaimable (slab.I5); not if its mark stays and nothing else had to be settled.
   if (before.state().is_full() && !frees && !before.state().is_unlisted()) return after;
   if (after.state().bump() > limits.capacity / 4) after.word = after.state().next_generation();
@@ -138,7 +138,7 @@ TEST(SlabBitmapTable, AFreeListsASlabWithRoomAndLiftsItsMark) {
       }
 }
 
-TEST(SlabBitmapTable, WhatIsGivenBackListsASlabWithRoomAndLeavesItsMark) {
+TEST(SlabBitmapTable, WhatIsReleasedListsASlabWithRoomAndLeavesItsMark) {
   for (u32 const size_class : classes_tried)
     for (bool const full : {false, true})
       for (u32 const blocks : {1u, 2u, 7u}) {
@@ -146,7 +146,7 @@ TEST(SlabBitmapTable, WhatIsGivenBackListsASlabWithRoomAndLeavesItsMark) {
         for (auto const& each : live_slabs(size_class, full))
           if (each.state().used() >= blocks && each.state().bump() >= blocks) from.push_back(each);
         if (from.empty()) continue;
-        for_each_call({slab_call::give_back, size_class, blocks}, from,
+        for_each_call({slab_call::release, size_class, blocks}, from,
                       [&](slab_situation const& before, slab_situation const& after, slab_outcome const&) {
                         EXPECT_EQ(after, with_fewer(before, blocks, false));
                       });
@@ -203,8 +203,8 @@ TEST(SlabBitmapTable, AScanForgetsWhatAnIndexNamesInVain) {
   EXPECT_EQ(left.to_host(), (std::vector<u32>{1, 0}));
 }
 
-// While the transient stands, the count is not zero. Cleared by it, the bit would be set by nobody.
-TEST(SlabBitmapTable, AFreeSlabWithATransientIsNotForgotten) {
+// While the over-reservation stands, the count is not zero. Nobody would set a bit cleared by it.
+TEST(SlabBitmapTable, AFreeSlabWithAnOverReservationIsNotForgotten) {
   auto const free = of_kind(slab_kind::free, 2);
   auto locked = of_kind(slab_kind::locked, 2);
   locked.reclaimable = true;  // until it is published

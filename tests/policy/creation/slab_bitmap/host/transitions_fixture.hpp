@@ -32,9 +32,9 @@ inline std::ostream& operator<<(std::ostream& to, slab_situation const& it) {
 /// A call on slab 0 and its numbers.
 struct slab_call {
   enum what_of : u32 {
-    keep,
-    keep_late,  ///< as keep, but between its halves `spare` other blocks are freed
-    give_back,
+    release_excess,
+    release_excess_late,  ///< the same, after `spare` other blocks are freed
+    release,
     settle,
     mark_full,
     forget_available,
@@ -92,14 +92,15 @@ struct call_each {
   }
   WARPHEAP_DEVICE static slab_outcome make(slab_table table, slab_call what, slab_state before) {
     switch (what.what) {
-      case slab_call::keep:
-        return of(table.keep(0, what.size_class, what.blocks, table.promise(0, what.blocks), limit_of(table, what)));
-      case slab_call::keep_late: {
-        slab_state const old = table.promise(0, what.blocks);
+      case slab_call::release_excess:
+        return of(table.release_excess(0, what.size_class, what.blocks, table.reserve(0, what.blocks),
+                                       limit_of(table, what)));
+      case slab_call::release_excess_late: {
+        slab_state const old = table.reserve(0, what.blocks);
         table.subtract(0, what.spare, 0);
-        return of(table.keep(0, what.size_class, what.blocks, old, limit_of(table, what)));
+        return of(table.release_excess(0, what.size_class, what.blocks, old, limit_of(table, what)));
       }
-      case slab_call::give_back: table.give_back(0, what.blocks); return {};
+      case slab_call::release: table.release(0, what.blocks); return {};
       case slab_call::settle: table.settle(0, table.subtract(0, what.blocks, 0)); return {};
       case slab_call::mark_full: table.mark_full(0, before); return {};
       case slab_call::forget_available:
