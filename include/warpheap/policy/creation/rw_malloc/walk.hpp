@@ -159,8 +159,8 @@ class walk {
     }
   }
 
-  /// Gives lane `served` the block that fits at its `at`, and blocks behind it to all lanes that want
-  /// the same, as far as the run goes, which ends at `end`. Returns where the blocks end.
+  /// Gives lane `served` the block that fits at its `at`, and blocks behind it to all lanes that
+  /// want the same, as far as the run goes, which ends at `end`. Returns where the blocks end.
   WARPHEAP_DEVICE u32 serve(bool fits, u32 at, u32 end, u32 served, u64 (&taken)[lane_words], window_wish wish,
                             u32& place) const {
     u32 const mine = 2 * wish.units + (wish.is_parts ? 1 : 0);

@@ -197,49 +197,69 @@ class slab_refill {
     // What is opened ahead of the class's demand leaves most slabs free.
     u32 const around = is_none ? 0 : free_slabs_around(table, slab);
     u32 const enough = most_free(wanted);
-    bool lacks = is_early && around <= enough;
+    bool const lacks = is_early && around <= enough;
     // Others may have made room since the last look; a cache that begins has not looked yet.
     bool const looks_again = is_replacing_ ? lacks : is_none && (spreads || entry == slab_table::no_entry);
     if (looks_again && !looks_last_) {
       looks_last_ = is_short_ = true;
-      step_ = partial;
-      looks_ = 0;
+      look_at_partial(0);
       return {};
     }
     // A request that replaces the active slab opens one ahead of demand, in pools of any size.
-    bool ends = is_none || lacks, gives_up = is_none, opens = is_elected_ || is_replacing_;
-    if (!ends && !opens) {
-      opens =
+    opening made{{}, is_none || lacks, is_none, lacks};
+    bool const elects = !made.ends && !is_elected_ && !is_replacing_;
+    if (elects)
+      is_elected_ =
           spreads ? is_first(table, size_class, wanted, entry) : table.begin_opening(size_class, wanted, around > some);
-      is_elected_ = opens;
-      if (opens && !is_early) {
-        // Once more, now that others wait: one may have been opened since the last look.
-        step_ = partial;
-        looks_ = many;
-        return {};
-      }
+    if (elects && is_elected_ && !is_early) {
+      // Once more, now that others wait: one may have been opened since the last look.
+      look_at_partial(many);
+      return {};
     }
+    bool const opens = is_elected_ || is_replacing_;
+    if (!made.ends && opens) made = try_opening(table, size_class, wanted, slab, entry, is_early, enough);
+    if (made.ends && is_elected_ && !is_early) table.end_opening(size_class);
+    go_on(made, opens);
+    return made.blocks;
+  }
+
+  /// What came of step open.
+  struct opening {
+    slab_reservation blocks;
+    bool ends, gives_up, lacks;  ///< lacks: too few slabs are free
+  };
+
+  WARPHEAP_DEVICE opening try_opening(slab_table const& table, u32 size_class, u32 wanted, u32 slab, u32 entry,
+                                      bool is_early, u32 enough) {
     slab_reservation opened;
-    if (!ends && opens) {
-      u32 const left = slab_lock::take_free(table, slab);
-      // Many see the same slabs free: those that came too late give theirs back.
-      lacks = is_early && left != 0 && left <= enough;
-      if (lacks) slab_lock::unlock(table, slab, slab_kind::locked, order::release);
-      else if (left != 0) opened = slab_lock::publish(table, slab, size_class, is_replacing_ ? 0 : wanted, entry);
-      // Another thread may be faster: then this one tries the next.
-      gives_up = left == 0 && ++waits_ > most_waits;
-      ends = left != 0 || gives_up;
-    }
-    if (ends && is_elected_ && !is_early) table.end_opening(size_class);
-    if (ends || !opens) step_ = gives_up && !is_replacing_ ? over : active;
-    is_waiting_ = !ends && !opens;
+    u32 const left = slab_lock::take_free(table, slab);
+    // Many see the same slabs free: those that came too late give theirs back.
+    bool const lacks = is_early && left != 0 && left <= enough;
+    if (lacks) slab_lock::unlock(table, slab, slab_kind::locked, order::release);
+    else if (left != 0) opened = slab_lock::publish(table, slab, size_class, is_replacing_ ? 0 : wanted, entry);
+    // Another thread may be faster: then this one tries the next.
+    bool const gives_up = left == 0 && ++waits_ > most_waits;
+    return {opened, left != 0 || gives_up, gives_up, lacks};
+  }
+
+  /// Step partial is next, after `looks` looks of it.
+  WARPHEAP_DEVICE void look_at_partial(u32 looks) {
+    step_ = partial;
+    looks_ = looks;
+  }
+
+  /// After step open: it ends, or is tried again by this request, if it `opens`, or by others.
+  WARPHEAP_DEVICE void go_on(opening const& made, bool opens) {
+    if (made.ends || !opens) step_ = made.gives_up && !is_replacing_ ? over : active;
+    is_waiting_ = !made.ends && !opens;
     looks_ = 0;
-    is_short_ = is_short_ || lacks;
-    if (ends) {
-      is_elected_ = is_replacing_ = false;
-      most_free_ = 0;
-    } else simt::pause(pause_nanoseconds);
-    return opened;
+    is_short_ = is_short_ || made.lacks;
+    if (!made.ends) {
+      simt::pause(pause_nanoseconds);
+      return;
+    }
+    is_elected_ = is_replacing_ = false;
+    most_free_ = 0;
   }
 
   /// Whether this request is the first of a slab's worth of the cache's demand.

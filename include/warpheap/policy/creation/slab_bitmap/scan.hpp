@@ -48,6 +48,7 @@ class slab_scanner {
   WARPHEAP_DEVICE void pass_round(slab_table const& table) { pass(64 * slab_index::width(table.geometry().slabs())); }
 
   /// The next slab that may have room, in every `lanes`-th word; `none` at the end of the round.
+  // NOLINTNEXTLINE(readability-function-cognitive-complexity): apart, scarcity took 4% longer
   WARPHEAP_DEVICE u32 look(slab_table const& table, u32 size_class, u32 lanes) {
     u32 const words = slab_index::width(table.geometry().slabs());
     u32 const capacity = table.geometry().capacity(size_class);
@@ -98,8 +99,15 @@ class slab_scanner {
 
   /// Whether a slab of this round that gave nothing is passed all the same: its bits come later.
   WARPHEAP_DEVICE bool is_hasty() const { return round() == counted; }
+  /// After a look of all lanes. served: the group has got blocks; fails: no lane of it has found a
+  /// slab; passes: the slab that this lane found is of no more use. sync_warp() must follow.
+  WARPHEAP_DEVICE void go_on(bool served, bool fails, bool passes, lane_group const& group) {
+    if (served) word_ |= incomplete_bit;
+    else if (fails) end_round(group.rank);
+    else if (passes) pass_slab(group.size);
+  }
+
   WARPHEAP_DEVICE void pass_slab(u32 lanes) { pass(turn() % 64 != 63 ? 1 : 64 * (lanes - 1) + 1); }
-  WARPHEAP_DEVICE void note_success() { word_ |= incomplete_bit; }
 
   /// To the next round, or the end, when no lane has found anything. sync_warp() must follow.
   WARPHEAP_DEVICE void end_round(u32 rank) {

@@ -181,16 +181,7 @@ class block_service {
     }
     WARPHEAP_NO_UNROLL
     for (;; claimed = 0) {
-      WARPHEAP_NO_UNROLL
-      while (claimed == 0 && (reserved.blocks() != 0 || !refill.has_ended())) {
-        if (reserved.blocks() == 0 || refill.is_replacing()) {
-          slab_reservation const taken =
-              refill.next(table.opaque(), warpheap::opaque(size_class), popcount(group_mask));
-          if (taken.blocks() != 0) reserved = taken;
-        }
-        if (reserved.blocks() != 0 && !refill.is_replacing())
-          claimed = block_service{table.opaque()}.claim(reserved, warpheap::opaque(size_class));
-      }
+      if (claimed == 0) claimed = refill_and_claim(table, refill, reserved, size_class, popcount(group_mask));
       refill.begin_again();
       shared_claim const mine = self.share(active, group_mask, size_class, claimed, reserved);
       u32 const seekers = simt::ballot(active, mine.is_none);
@@ -199,6 +190,22 @@ class block_service {
       if (mine.block != nullptr) return mine.block;
       group_mask &= active;
     }
+  }
+
+  /// Blocks for a leader, of what it has reserved or of what its refill gets; 0 if that has ended.
+  WARPHEAP_DEVICE static u64 refill_and_claim(slab_table const& table, slab_refill& refill, slab_reservation& reserved,
+                                              u32 size_class, u32 wanted) {
+    u64 claimed = 0;
+    WARPHEAP_NO_UNROLL
+    while (claimed == 0 && (reserved.blocks() != 0 || !refill.has_ended())) {
+      if (reserved.blocks() == 0 || refill.is_replacing()) {
+        slab_reservation const taken = refill.next(table.opaque(), warpheap::opaque(size_class), wanted);
+        if (taken.blocks() != 0) reserved = taken;
+      }
+      if (reserved.blocks() != 0 && !refill.is_replacing())
+        claimed = block_service{table.opaque()}.claim(reserved, warpheap::opaque(size_class));
+    }
+    return claimed;
   }
 
   /// The answer for groups whose refills have ended. All lanes of `active` call, whole groups.
@@ -217,9 +224,7 @@ class block_service {
       u32 const mine = scan.look(table.opaque(), warpheap::opaque(size_class), group.size);
       u32 const finders = simt::ballot(active, mine != slab_scanner::none) & group.mask;
       u32 const by_count = simt::ballot(active, mine != slab_scanner::none && scan.is_hasty()) & group.mask;
-      u32 named = by_count;
-      if (named == 0) named = finders != 0 ? finders : group.mask;
-      u32 const finder = lowest_bit(named);
+      u32 const finder = lowest_bit(first_not_empty(by_count, finders, group.mask));
       u32 const slab = simt::shuffle(active, mine, finder);
       bool passes = by_count != 0;
       u64 claimed = 0;
@@ -234,9 +239,8 @@ class block_service {
       u32 const passing = simt::ballot(active, passes), served = simt::ballot(active, claimed != 0);
       void* block = nullptr;
       if (served != 0) block = self.share(active, group_mask, size_class, claimed, reserved).block;
-      if (((served >> group.leader) & 1) != 0) scan.note_success();
-      else if (finders == 0) scan.end_round(group.rank);
-      else if (finder == simt::lane_id() && ((passing >> group.leader) & 1) != 0) scan.pass_slab(group.size);
+      bool const passed = finder == simt::lane_id() && ((passing >> group.leader) & 1) != 0;
+      scan.go_on(((served >> group.leader) & 1) != 0, finders == 0, passed, group);
       // slab.I4: what any lane saw comes before what any lane looks at next.
       simt::sync_warp(active);
       bool const leaves = block != nullptr || scan.has_ended();
@@ -247,6 +251,11 @@ class block_service {
       }
       group_mask &= active;
     }
+  }
+
+  WARPHEAP_DEVICE static u32 first_not_empty(u32 first, u32 second, u32 third) {
+    if (first != 0) return first;
+    return second != 0 ? second : third;
   }
 
   struct shared_claim {
