@@ -42,7 +42,7 @@ struct doubling_draw {
 template <class Allocator>
 class large_churn {
  public:
-  large_churn(basic_heap<Allocator>& heap, contender<Allocator> const& subject, request const& asked)
+  large_churn(basic_heap<Allocator>& heap, test_subject<Allocator> const& subject, request const& asked)
       : heap_{heap}, resets_{subject.resets}, pool_bytes_{asked.pool_bytes}, rounds_{asked.rounds} {
     constexpr u64 most = u64{16} << 20;
     u64 const largest = std::bit_floor(std::min(most, asked.pool_bytes / 16));
@@ -161,7 +161,7 @@ class large_churn {
 };
 
 template <class Allocator>
-std::vector<result> churn_of_large_blocks(basic_heap<Allocator>& heap, contender<Allocator> const& subject,
+std::vector<result> churn_of_large_blocks(basic_heap<Allocator>& heap, test_subject<Allocator> const& subject,
                                           request const& asked) {
   large_churn<Allocator> churn{heap, subject, asked};
   std::vector<result> rows;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all scenarios share on a backend: a stopwatch for device work, the type of a contender, and
+// What all scenarios share on a backend: a stopwatch for device work, the type of the subjects, and
 // the checks of a heap from which everything was freed. On a GPU times are those between two CUDA
 // events around the launch; on the host backend, of a monotonic clock around it.
 #pragma once
@@ -27,9 +27,9 @@ constexpr u64 default_for_backend(u64 asked, u64 gpu, u64 cpu) {
   return on_gpu ? gpu : cpu;
 }
 
-/// One allocator in a scenario.
+/// The subject of a scenario: an allocator to be measured.
 template <class Allocator>
-struct contender {
+struct test_subject {
   using heap_type = basic_heap<Allocator>;
   std::string name;
   bool resets = true;  ///< heap.reset() frees everything
@@ -152,7 +152,7 @@ using stopwatch = wall_clock;
 
 /// Why calls for `bytes` are not worth measuring; empty if they are.
 template <class Allocator>
-std::string unsupported_reason(contender<Allocator> const& subject, u64 bytes) {
+std::string unsupported_reason(test_subject<Allocator> const& subject, u64 bytes) {
   constexpr u64 largest = Allocator::traits.largest_bytes;
   if (bytes <= largest) return {};
   return subject.name + " serves at most " + std::to_string(largest) + " bytes";

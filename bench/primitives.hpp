@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the scenarios of primitives share. Contenders take turns, so that a drift of the machine
+// What the scenarios of primitives share. Subjects take turns, so that a drift of the machine
 // affects all of them. Times are means over sizes of thread blocks, from 1 to 1,024 as in Gelado
 // and Garland 2019 (section 5).
 #pragma once
@@ -30,7 +30,7 @@ inline void add_thread_blocks(result& row, std::vector<launch_shape> const& shap
   row.parameters.push_back({"shapes", shapes.size()});
 }
 
-/// What one contender has shown so far.
+/// What one subject has shown so far.
 struct lap {
   std::vector<double> times_us = {};
   double figure = 0;  ///< of the last run
@@ -72,7 +72,7 @@ std::array<lap, sizeof...(Runs)> take_turns(std::vector<launch_shape> const& sha
 /// first's.
 inline double speedup(lap const& first, lap const& second) { return median_ratio(first.times_us, second.times_us); }
 
-/// Appends the rows of the contenders that took turns, which come with names, parameters and
+/// Appends the rows of the subjects that took turns, which come with names, parameters and
 /// operations. `figure` names what they measured beside the time. All but the first have `ratio`,
 /// too. False if any was at fault.
 template <size_t N>

@@ -32,7 +32,7 @@ inline constexpr u32 additions_of_thread = 8;
 /// Words of a sector, the unit of 32 bytes in which a GPU's second-level cache works.
 inline constexpr u32 words_of_sector = 8;
 
-/// The contenders: one addition of every lane of `lanes`, all of which call; each gets the old
+/// The subjects: one addition of every lane of `lanes`, all of which call; each gets the old
 /// value. `places`: how many words the threads add to.
 struct by_each_lane {
   static constexpr char const* name = "each_lane";
@@ -58,7 +58,7 @@ struct added_words {
 };
 
 /// Kernel: every thread makes its additions.
-template <class Contender>
+template <class Subject>
 struct add_in_turn {
   WARPHEAP_DEVICE void operator()(added_words to, u64 threads) const {
     u64 const i = global_thread_index();
@@ -70,7 +70,7 @@ struct add_in_turn {
     u32& word = to.words[to.place[i]];
     for (u64 answer = i; answer < additions_of_thread * threads; answer += threads) {
       u64 const start = to.cycles ? simt::clock() : 0;
-      u32 const old = Contender::add(lanes, word);
+      u32 const old = Subject::add(lanes, word);
       // A store that no compiler moves: the answer is there before the clock is read, and before
       // the next addition. relaxed: read after the kernel.
       atomic_ref<u32>{to.answers[answer]}.store(old, order::relaxed);
@@ -101,16 +101,16 @@ inline std::string fault_of_additions(std::vector<u32> const& words, std::vector
   return {};
 }
 
-/// Additions of one contender by a number of threads.
-template <class Contender>
+/// Additions of one subject by a number of threads.
+template <class Subject>
 class added_up {
  public:
   explicit added_up(u64 threads)
       : places_(threads),
-        words_(Contender::places(threads) * words_of_sector),
+        words_(Subject::places(threads) * words_of_sector),
         answers_(threads * additions_of_thread),
         cycles_(threads * additions_of_thread) {
-    for (u64 i = 0; i < threads; ++i) places_[i] = static_cast<u32>(i % Contender::places(threads) * words_of_sector);
+    for (u64 i = 0; i < threads; ++i) places_[i] = static_cast<u32>(i % Subject::places(threads) * words_of_sector);
     place_ = device_buffer<u32>{places_};
   }
 
@@ -132,7 +132,7 @@ class added_up {
     added_words const to{words_.data(), place_.data(), answers_.data(), cycles};
     run_outcome made;
     made.microseconds =
-        stopwatch{}.microseconds([&] { launch(shape, add_in_turn<Contender>{}, to, u64{places_.size()}); });
+        stopwatch{}.microseconds([&] { launch(shape, add_in_turn<Subject>{}, to, u64{places_.size()}); });
     made.fault = fault_of_additions(words_.to_host(), places_, answers_.to_host());
     return made;
   }
@@ -142,8 +142,8 @@ class added_up {
 };
 
 /// Sets the figures of cycles from a run in each shape.
-template <class Contender>
-void add_cycles(result& row, added_up<Contender>& adding, std::vector<launch_shape> const& shapes) {
+template <class Subject>
+void add_cycles(result& row, added_up<Subject>& adding, std::vector<launch_shape> const& shapes) {
   std::vector<u32> all;
   for (auto const shape : shapes) {
     if (row.fault.empty()) row.fault = adding.run_with_clock(shape).fault;
@@ -156,17 +156,16 @@ void add_cycles(result& row, added_up<Contender>& adding, std::vector<launch_sha
                            std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size()));
 }
 
-/// Appends the rows of all contenders by `threads` threads. False if any was at fault.
-template <class... Contenders>
+/// Appends the rows of all subjects by `threads` threads. False if any was at fault.
+template <class... Subjects>
 bool append_additions(std::vector<result>& rows, u64 threads, request const& asked) {
   auto const shapes = shapes_of(threads, asked);
-  auto contenders = std::tuple{added_up<Contenders>{threads}...};
-  auto const laps = take_turns(shapes, asked.repeat, [&](launch_shape shape) {
-    return std::get<added_up<Contenders>>(contenders).run(shape);
-  }...);
+  auto subjects = std::tuple{added_up<Subjects>{threads}...};
+  auto const laps = take_turns(
+      shapes, asked.repeat, [&](launch_shape shape) { return std::get<added_up<Subjects>>(subjects).run(shape); }...);
   bool sound = true;
-  auto const append = [&]<class Contender>(added_up<Contender>& adding, lap const& seen) {
-    result row{.scenario = "atomic", .primitive = Contender::name, .operation = "fetch_add"};
+  auto const append = [&]<class Subject>(added_up<Subject>& adding, lap const& seen) {
+    result row{.scenario = "atomic", .primitive = Subject::name, .operation = "fetch_add"};
     row.parameters = {{"threads", threads}, {"additions", additions_of_thread}};
     add_thread_blocks(row, shapes);
     row.operations = static_cast<double>(threads * additions_of_thread);
@@ -179,11 +178,11 @@ bool append_additions(std::vector<result>& rows, u64 threads, request const& ask
     rows.push_back(std::move(row));
   };
   size_t next = 0;
-  (append(std::get<added_up<Contenders>>(contenders), laps[next++]), ...);
+  (append(std::get<added_up<Subjects>>(subjects), laps[next++]), ...);
   return sound;
 }
 
-/// Rows of all contenders. All but the first have `ratio`, their speed over the first's.
+/// Rows of all subjects. All but the first have `ratio`, their speed over the first's.
 template <class First = by_each_lane, class Second = by_each_warp, class Third = to_own_word>
 std::vector<result> atomics(request const& asked) {
   auto numbers = asked.workers;

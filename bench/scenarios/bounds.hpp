@@ -118,7 +118,7 @@ class bounded_calls {
 
 /// The five, in turn.
 template <class Allocator>
-std::vector<result> bounds(contender<Allocator> const& subject, request const& asked) {
+std::vector<result> bounds(test_subject<Allocator> const& subject, request const& asked) {
   basic_heap<Allocator> heap{asked.pool_bytes};
   std::vector<result> rows;
   u32 done = 0;

@@ -10,7 +10,7 @@
 namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 template <class Allocator>
-std::vector<result> burst(contender<Allocator> const& subject, request const& asked) {
+std::vector<result> burst(test_subject<Allocator> const& subject, request const& asked) {
   auto const sizes = asked.sizes.empty() ? std::vector<u64>{16, 64, 256, 1024, 4096, 8192} : asked.sizes;
   u64 const threads = default_for_backend(asked.threads, u64{1} << 20, u64{1} << 13);
   basic_heap<Allocator> heap{asked.pool_bytes};

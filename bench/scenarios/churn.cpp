@@ -11,7 +11,7 @@
 namespace warpheap::tool { inline namespace WARPHEAP_BACKEND { namespace {
 
 std::vector<bench::result> run_bounds(bench::request const& asked) {
-  return bench::bounds(bench::contender<default_allocator>{.name = default_allocator::creation_type::name}, asked);
+  return bench::bounds(bench::test_subject<default_allocator>{.name = default_allocator::creation_type::name}, asked);
 }
 
 bench::registration const registered_churn{{

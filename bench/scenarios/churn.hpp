@@ -110,7 +110,7 @@ inline churn_total total_of(device_buffer<churn_tally> const& tallies) {
 }
 
 template <class Allocator>
-std::vector<result> churn(contender<Allocator> const& subject, request const& asked) {
+std::vector<result> churn(test_subject<Allocator> const& subject, request const& asked) {
   auto const range = asked.ranges.empty() ? size_range{16, 512} : asked.ranges.front();
   size_draw const draw{range.least, static_cast<u32>(range.most - range.least + 1), asked.seed};
   u64 const threads = default_for_backend(asked.threads, u64{1} << 18, u64{1} << 12);

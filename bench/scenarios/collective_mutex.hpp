@@ -59,7 +59,7 @@ struct raise_lines {
   }
 };
 
-/// The contenders: one lane's work, done under the mutex.
+/// The subjects: one lane's work, done under the mutex.
 struct by_spin_mutex {
   static constexpr char const* name = "spin_mutex";
   template <class Work>
@@ -82,10 +82,10 @@ struct by_collective_mutex {
 };
 
 /// Kernel: every thread does its work once.
-template <class Contender, class Work>
+template <class Subject, class Work>
 struct work_under_mutex {
   WARPHEAP_DEVICE void operator()(guarded_lines* lines, u64 threads) const {
-    if (global_thread_index() < threads) Contender::template do_work<Work>(lines);
+    if (global_thread_index() < threads) Subject::template do_work<Work>(lines);
   }
 };
 
@@ -111,19 +111,19 @@ std::string fault_of_lines(guarded_lines const& end, std::vector<u64> const& by_
 }
 
 /// One launch, and its check.
-template <class Contender, class Work>
+template <class Subject, class Work>
 run_outcome run_under_mutex(launch_shape shape, u64 threads) {
   device_buffer<guarded_lines> lines(1);
   run_outcome made;
   made.microseconds =
-      stopwatch{}.microseconds([&] { launch(shape, work_under_mutex<Contender, Work>{}, lines.data(), threads); });
+      stopwatch{}.microseconds([&] { launch(shape, work_under_mutex<Subject, Work>{}, lines.data(), threads); });
   auto const end = lines[0];
   made.fault = fault_of_lines<Work>(end, threads_by_lane(shape, threads));
   made.figure = end.sections;
   return made;
 }
 
-/// Appends the rows of one kind of work by `threads` threads. False if either contender was at
+/// Appends the rows of one kind of work by `threads` threads. False if either subject was at
 /// fault.
 template <class Work, class First, class Second>
 bool append_work(std::vector<result>& rows, u64 threads, request const& asked) {
@@ -140,7 +140,7 @@ bool append_work(std::vector<result>& rows, u64 threads, request const& asked) {
   return append_laps<2>(rows, {row, other}, "sections", laps);
 }
 
-/// Rows of two contenders; the second's has `ratio`, how many times as fast it is.
+/// Rows of two subjects; the second's has `ratio`, how many times as fast it is.
 template <class First = by_spin_mutex, class Second = by_collective_mutex>
 std::vector<result> mutexes(request const& asked) {
   auto numbers = asked.workers;

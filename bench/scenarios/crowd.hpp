@@ -100,7 +100,7 @@ class large_burst {
 template <class Allocator>
 class crowd_rows {
  public:
-  crowd_rows(contender<Allocator> const& subject, request const& asked)
+  crowd_rows(test_subject<Allocator> const& subject, request const& asked)
       : subject_{subject}, asked_{asked}, sizes_{asked.sizes}, numbers_{asked.workers}, heap_{asked.pool_bytes} {
     if (sizes_.empty()) sizes_ = {u64{256} << 10, u64{1} << 20, u64{16} << 20, u64{64} << 20, u64{1} << 30};
     if (numbers_.empty()) numbers_ = {1, 16, 256, 1024, 4096, 16384};
@@ -163,7 +163,7 @@ class crowd_rows {
 
   bool proceed() { return asked_.proceed("crowd, " + subject_.name, step_++, steps_); }
 
-  contender<Allocator> const& subject_;
+  test_subject<Allocator> const& subject_;
   request const& asked_;
   std::vector<u64> sizes_, numbers_;
   u64 step_ = 0, steps_ = 0;
@@ -172,7 +172,7 @@ class crowd_rows {
 };
 
 template <class Allocator>
-std::vector<result> crowd(contender<Allocator> const& subject, request const& asked) {
+std::vector<result> crowd(test_subject<Allocator> const& subject, request const& asked) {
   return crowd_rows<Allocator>{subject, asked}.measure();
 }
 

@@ -41,7 +41,7 @@ class efficiency_rows {
  public:
   static constexpr u64 most_filled = u64{on_gpu ? 512 : 8} << 20;
 
-  efficiency_rows(contender<Allocator> const& subject, request const& asked, double most_drift_us = 60e6)
+  efficiency_rows(test_subject<Allocator> const& subject, request const& asked, double most_drift_us = 60e6)
       : subject_{subject},
         asked_{asked},
         pool_bytes_{std::min(asked.pool_bytes, most_filled)},
@@ -271,7 +271,7 @@ class efficiency_rows {
     }
   }
 
-  contender<Allocator> const& subject_;
+  test_subject<Allocator> const& subject_;
   request const& asked_;
   u64 pool_bytes_;
   double most_drift_us_;
@@ -282,7 +282,7 @@ class efficiency_rows {
 };
 
 template <class Allocator>
-std::vector<result> efficiency(contender<Allocator> const& subject, request const& asked) {
+std::vector<result> efficiency(test_subject<Allocator> const& subject, request const& asked) {
   return efficiency_rows<Allocator>{subject, asked}.measure();
 }
 

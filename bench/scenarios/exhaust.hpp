@@ -44,7 +44,7 @@ inline result exhaust_row(std::string const& allocator, exhaust_size size) {
 template <class Allocator>
 class exhaust_at_size {
  public:
-  exhaust_at_size(basic_heap<Allocator>& heap, contender<Allocator> const& subject, exhaust_size size)
+  exhaust_at_size(basic_heap<Allocator>& heap, test_subject<Allocator> const& subject, exhaust_size size)
       : heap_{heap},
         resets_{subject.resets},
         draw_{size.bytes},
@@ -123,7 +123,7 @@ class exhaust_at_size {
 };
 
 template <class Allocator>
-std::vector<result> exhaust(contender<Allocator> const& subject, request const& asked) {
+std::vector<result> exhaust(test_subject<Allocator> const& subject, request const& asked) {
   std::vector<u64> sizes = asked.sizes;
   for (u64 bytes = on_gpu ? 8 : 64; asked.sizes.empty() && bytes <= u64{1} << 19; bytes *= on_gpu ? 2 : 8)
     sizes.push_back(bytes);

@@ -13,7 +13,7 @@ namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 template <class Allocator>
 class fill_at_size {
  public:
-  fill_at_size(contender<Allocator> const& subject, request const& asked, u64 bytes)
+  fill_at_size(test_subject<Allocator> const& subject, request const& asked, u64 bytes)
       : heap_{asked.pool_bytes},
         draw_{bytes},
         ledger_{heap_, draw_, asked.pool_bytes, default_for_backend(0, u64{1} << 16, u64{1} << 10)},
@@ -94,7 +94,7 @@ class fill_at_size {
 };
 
 template <class Allocator>
-std::vector<result> fill(contender<Allocator> const& subject, request const& asked) {
+std::vector<result> fill(test_subject<Allocator> const& subject, request const& asked) {
   auto const sizes = asked.sizes.empty() ? std::vector<u64>{16, 1000, 1024, 4096} : asked.sizes;
   std::vector<result> results;
   u64 done = 0;

@@ -76,7 +76,7 @@ class figure_sums {
 template <class Allocator>
 class survivor_rounds {
  public:
-  survivor_rounds(basic_heap<Allocator>& heap, contender<Allocator> const& subject, request const& asked,
+  survivor_rounds(basic_heap<Allocator>& heap, test_subject<Allocator> const& subject, request const& asked,
                   size_range range, double level, double left)
       : heap_{heap},
         subject_{subject},
@@ -182,7 +182,7 @@ class survivor_rounds {
   double share_of_pool(u64 bytes) const { return static_cast<double>(bytes) / static_cast<double>(pool_bytes_); }
 
   basic_heap<Allocator>& heap_;
-  contender<Allocator> const& subject_;
+  test_subject<Allocator> const& subject_;
   u64 pool_bytes_;
   log_uniform_draw sizes_;
   u64 blocks_;
@@ -192,7 +192,7 @@ class survivor_rounds {
 };
 
 template <class Allocator>
-std::vector<result> fragmentation(contender<Allocator> const& subject, request const& asked) {
+std::vector<result> fragmentation(test_subject<Allocator> const& subject, request const& asked) {
   auto const range = asked.ranges.empty() ? size_range{16, 4096} : asked.ranges.front();
   double const level = asked.levels.empty() ? 0.9 : asked.levels.front();
   auto const shares =

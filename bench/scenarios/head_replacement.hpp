@@ -191,7 +191,7 @@ std::string count_replacements(request const& asked, u64 bytes, std::vector<resu
 
 /// Five rows of one size.
 template <class Allocator, class Counting>
-std::vector<result> head_replacement_of(contender<Allocator> const& subject, request const& asked, u64 bytes) {
+std::vector<result> head_replacement_of(test_subject<Allocator> const& subject, request const& asked, u64 bytes) {
   std::vector<result> rows;
   std::string fault;
   {
@@ -233,7 +233,7 @@ std::vector<result> head_replacement_of(contender<Allocator> const& subject, req
 
 /// `Counting` is the same allocator, but counts its work.
 template <class Allocator = halloc_allocator, class Counting = counting_halloc_allocator>
-std::vector<result> head_replacement(contender<Allocator> const& subject, request const& asked) {
+std::vector<result> head_replacement(test_subject<Allocator> const& subject, request const& asked) {
   auto const sizes = asked.sizes.empty() ? std::vector<u64>{16, 64, 256, 1024, 3072} : asked.sizes;
   std::vector<result> rows;
   for (u64 const bytes : sizes) {

@@ -48,7 +48,7 @@ void time_counts(Heap const& heap, heap_times& seen) {
 }
 
 template <class Allocator>
-heap_times times_of_a_heap(contender<Allocator> const& subject, u64 pool_bytes) {
+heap_times times_of_a_heap(test_subject<Allocator> const& subject, u64 pool_bytes) {
   stopwatch watch;
   heap_times seen;
   std::vector<basic_heap<Allocator>> made;
@@ -67,7 +67,7 @@ heap_times times_of_a_heap(contender<Allocator> const& subject, u64 pool_bytes) 
 }
 
 template <class Allocator>
-std::vector<result> init(contender<Allocator> const& subject, request const& asked) {
+std::vector<result> init(test_subject<Allocator> const& subject, request const& asked) {
   std::vector<heap_times> rounds;
   for (u32 round = 0; round <= asked.repeat && (rounds.empty() || rounds.back().fault.empty()); ++round) {
     if (!asked.proceed("init, " + subject.name, round, asked.repeat + 1)) return {};

@@ -45,7 +45,7 @@ inline double median_cycles(device_buffer<u64> const& cycles) {
 }
 
 template <class Allocator>
-std::vector<result> latency(contender<Allocator> const& subject, request const& asked) {
+std::vector<result> latency(test_subject<Allocator> const& subject, request const& asked) {
   constexpr u64 calls = 512;
   auto const sizes = asked.sizes.empty() ? std::vector<u64>{64} : asked.sizes;
   basic_heap<Allocator> heap{asked.pool_bytes};

@@ -148,7 +148,7 @@ class long_run {
 };
 
 template <class Allocator>
-std::vector<result> long_churn(contender<Allocator> const& subject, request const& asked) {
+std::vector<result> long_churn(test_subject<Allocator> const& subject, request const& asked) {
   constexpr u64 checked_kernels = 16;
   constexpr double usual_seconds = on_gpu ? 10 : 0.5;
   auto const range = asked.ranges.empty() ? size_range{16, 4096} : asked.ranges.front();

@@ -140,7 +140,7 @@ class mapped_load {
 };
 
 template <class Allocator>
-std::vector<result> heap_map(contender<Allocator> const& subject, request const& asked) {
+std::vector<result> heap_map(test_subject<Allocator> const& subject, request const& asked) {
   auto const range = asked.ranges.empty() ? size_range{16, 4096} : asked.ranges.front();
   double const level = asked.levels.empty() ? 0.9 : asked.levels.front();
   u64 const slots = default_for_backend(asked.threads, u64{1} << 20, u64{1} << 12),

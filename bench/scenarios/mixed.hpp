@@ -9,7 +9,7 @@
 namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 template <class Allocator>
-std::vector<result> mixed(contender<Allocator> const& subject, request const& asked) {
+std::vector<result> mixed(test_subject<Allocator> const& subject, request const& asked) {
   auto const ranges =
       asked.ranges.empty() ? std::vector<size_range>{{16, 64}, {16, 256}, {16, 1024}, {16, 4096}} : asked.ranges;
   u64 const threads = default_for_backend(asked.threads, u64{1} << 20, u64{1} << 13);

@@ -19,7 +19,7 @@ namespace warpheap::tool { inline namespace WARPHEAP_BACKEND { namespace {
 
 std::vector<bench::result> run_head_replacement(std::string const& allocator, bench::request const& asked) {
   if (allocator != halloc_allocator::creation_type::name) return bench::no_head_replacement(allocator, asked);
-  return bench::head_replacement(bench::contender<halloc_allocator>{.name = allocator}, asked);
+  return bench::head_replacement(bench::test_subject<halloc_allocator>{.name = allocator}, asked);
 }
 
 bench::registration const registered_burst{{

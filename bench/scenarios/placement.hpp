@@ -167,7 +167,7 @@ inline std::vector<result> placement_floor(request const& asked) {
 template <class Allocator>
 class placement_rows {
  public:
-  placement_rows(contender<Allocator> const& subject, request const& asked)
+  placement_rows(test_subject<Allocator> const& subject, request const& asked)
       : subject_{subject}, asked_{asked}, sizes_{placement_sizes(asked)}, heap_{asked.pool_bytes} {}
 
   std::vector<result> measure() {
@@ -257,7 +257,7 @@ class placement_rows {
 
   bool proceed() { return asked_.proceed("placement, " + subject_.name, step_++, 2 * sizes_.size()); }
 
-  contender<Allocator> const& subject_;
+  test_subject<Allocator> const& subject_;
   request const& asked_;
   std::vector<u64> sizes_;
   u64 step_ = 0;
@@ -266,7 +266,7 @@ class placement_rows {
 };
 
 template <class Allocator>
-std::vector<result> placement(contender<Allocator> const& subject, request const& asked) {
+std::vector<result> placement(test_subject<Allocator> const& subject, request const& asked) {
   return placement_rows<Allocator>{subject, asked}.measure();
 }
 

@@ -149,7 +149,7 @@ void append_churn(std::vector<result>& results, basic_heap<Allocator>& heap, req
 }
 
 template <class Allocator>
-std::vector<result> policy_overhead(contender<Allocator> const& subject, request const& asked) {
+std::vector<result> policy_overhead(test_subject<Allocator> const& subject, request const& asked) {
   std::vector<size_range> ranges;
   for (u64 const bytes : asked.sizes) ranges.push_back({bytes, bytes});
   ranges.insert(ranges.end(), asked.ranges.begin(), asked.ranges.end());

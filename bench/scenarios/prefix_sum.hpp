@@ -111,7 +111,7 @@ inline std::vector<result> prefix_sum_floor(request const& asked) {
 
 /// A call a thread.
 template <class Allocator>
-std::vector<result> prefix_sum(contender<Allocator> const& subject, request const& asked) {
+std::vector<result> prefix_sum(test_subject<Allocator> const& subject, request const& asked) {
   std::vector<result> rows;
   basic_heap<Allocator> heap{asked.pool_bytes};
   for_each_prefix_sum(asked, subject.name, [&](size_draw draw, u64 threads, result row) {

@@ -12,7 +12,7 @@
 namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
 template <class Allocator>
-std::vector<result> scaling(contender<Allocator> const& subject, request const& asked) {
+std::vector<result> scaling(test_subject<Allocator> const& subject, request const& asked) {
   auto const sizes = asked.sizes.empty() ? std::vector<u64>{16, 256} : asked.sizes;
   auto numbers = asked.workers;
   for (u64 number = 32; asked.workers.empty() && number <= default_for_backend(0, u64{1} << 21, 2048);

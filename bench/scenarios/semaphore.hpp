@@ -50,7 +50,7 @@ WARPHEAP_DEVICE void get_units_of_lanes(u32 batch, Get get) {
   simt::sync_warp(group.mask);
 }
 
-/// The contenders: one unit, by making a batch if it must be.
+/// The subjects: one unit, by making a batch if it must be.
 struct by_counting_semaphore {
   static constexpr char const* name = "counting_semaphore";
   static constexpr char const* operation = "wait";
@@ -118,38 +118,38 @@ struct by_adding_leader {
 };
 
 /// Kernel: thread i takes a unit.
-template <class Contender>
+template <class Subject>
 struct take_units {
   WARPHEAP_DEVICE void operator()(unit_supply* supply, u32* served, u32 batch, u32 batch_ns, u64 threads) const {
     u64 const i = global_thread_index();
     if (i >= threads) return;
-    Contender::take_unit(supply->semaphore, batch, {&supply->batches, batch_ns});
+    Subject::take_unit(supply->semaphore, batch, {&supply->batches, batch_ns});
     served[i] = 1;
   }
 };
 
 /// One launch, and its check.
-template <class Contender>
+template <class Subject>
 run_outcome run_semaphore_once(launch_shape shape, u64 threads, request const& asked) {
   device_buffer<unit_supply> supply(1);
   device_buffer<u32> served(threads);
   run_outcome made;
   made.microseconds = stopwatch{}.microseconds([&] {
-    launch(shape, take_units<Contender>{}, supply.data(), served.data(), asked.batch, asked.batch_ns, threads);
+    launch(shape, take_units<Subject>{}, supply.data(), served.data(), asked.batch, asked.batch_ns, threads);
   });
   auto const end = supply[0];
   auto const each = served.to_host();
   u64 const needed = (threads + asked.batch - 1) / asked.batch;
   if (static_cast<u64>(std::count(each.begin(), each.end(), 1u)) != threads) made.fault = "a thread got no unit";
-  else if (end.batches < needed || (Contender::makes_no_more && end.batches != needed))
+  else if (end.batches < needed || (Subject::makes_no_more && end.batches != needed))
     made.fault = std::to_string(end.batches) + " batches in place of " + std::to_string(needed);
   else if (end.semaphore != end.batches * asked.batch - threads) made.fault = "units were lost";
   made.figure = static_cast<double>(end.batches);
   return made;
 }
 
-/// Rows of all contenders. All but the first have `ratio`, their speed over the first's.
-template <class... Contenders>
+/// Rows of all subjects. All but the first have `ratio`, their speed over the first's.
+template <class... Subjects>
 std::vector<result> semaphore_of(request const& asked) {
   auto numbers = asked.workers;
   for (u64 number = 32; asked.workers.empty() && number <= default_for_backend(0, u64{1} << 20, 2048);
@@ -157,10 +157,10 @@ std::vector<result> semaphore_of(request const& asked) {
     numbers.push_back(number);
   std::vector<result> rows;
   for (u64 const threads : numbers) {
-    if (!asked.proceed("semaphore", rows.size() / sizeof...(Contenders), numbers.size())) break;
+    if (!asked.proceed("semaphore", rows.size() / sizeof...(Subjects), numbers.size())) break;
     auto const shapes = shapes_of(threads, asked);
     auto const laps = take_turns(shapes, asked.repeat, [&](launch_shape shape) {
-      return run_semaphore_once<Contenders>(shape, threads, asked);
+      return run_semaphore_once<Subjects>(shape, threads, asked);
     }...);
     auto const row_of = [&](char const* name, char const* operation) {
       result row{.scenario = "semaphore", .primitive = name, .operation = operation};
@@ -169,7 +169,7 @@ std::vector<result> semaphore_of(request const& asked) {
       add_thread_blocks(row, shapes);
       return row;
     };
-    std::array<result, sizeof...(Contenders)> const subjects{row_of(Contenders::name, Contenders::operation)...};
+    std::array<result, sizeof...(Subjects)> const subjects{row_of(Subjects::name, Subjects::operation)...};
     if (!append_laps(rows, subjects, "batches", laps)) break;
   }
   return rows;

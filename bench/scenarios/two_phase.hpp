@@ -178,7 +178,7 @@ constexpr u32 unit_of(divergence kind) {
 }
 
 template <class Allocator>
-std::vector<result> two_phase(contender<Allocator> const& subject, request const& asked) {
+std::vector<result> two_phase(test_subject<Allocator> const& subject, request const& asked) {
   std::vector<size_range> ranges;
   for (u64 const bytes : asked.sizes) ranges.push_back({bytes, bytes});
   ranges.insert(ranges.end(), asked.ranges.begin(), asked.ranges.end());

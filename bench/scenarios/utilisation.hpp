@@ -36,7 +36,7 @@ result utilisation_of(request const& asked, size_draw draw, result row) {
 }
 
 template <class Allocator>
-std::vector<result> utilisation(contender<Allocator> const& subject, request const& asked) {
+std::vector<result> utilisation(test_subject<Allocator> const& subject, request const& asked) {
   auto sizes = asked.sizes;
   if (sizes.empty() && on_gpu) sizes = {16, 24, 64, 100, 256, 500, 1000, 1024, 2048, 3000, 4096, 5000, 8192};
   if (sizes.empty()) sizes = {64, 1000, 4096};

@@ -154,7 +154,7 @@ class crowd_of_workers {
 };
 
 template <class Allocator>
-std::vector<result> workers(contender<Allocator> const& subject, request const& asked) {
+std::vector<result> workers(test_subject<Allocator> const& subject, request const& asked) {
   auto const sizes = asked.sizes.empty() ? std::vector<u64>{16, 32, 64, 128} : asked.sizes;
   auto numbers = asked.workers;
   for (u64 number = 2; asked.workers.empty() && number <= default_for_backend(0, 16384, 256); number *= on_gpu ? 2 : 8)

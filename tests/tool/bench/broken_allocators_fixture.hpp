@@ -68,7 +68,8 @@ using pool_for = std::conditional_t<std::is_base_of_v<creation::toolkit, Creatio
                                     reserve_pool::device_memory>;
 
 template <class Creation>
-bench::contender<allocator<Creation, distribution::none, oom::return_null, pool_for<Creation>, alignment::shrink<16>>>
+bench::test_subject<
+    allocator<Creation, distribution::none, oom::return_null, pool_for<Creation>, alignment::shrink<16>>>
 broken() {
   return {"broken", false};
 }

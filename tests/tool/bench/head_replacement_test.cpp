@@ -148,7 +148,7 @@ TEST(HeadReplacement, CatchesABrokenAllocator) {
   auto const fault_of = [&](auto who, auto counting) {
     using allocator_type = decltype(who);
     return bench::head_replacement<allocator_type, decltype(counting)>(
-        bench::contender<allocator_type>{.name = "broken"}, asked);
+        bench::test_subject<allocator_type>{.name = "broken"}, asked);
   };
   expect_fault(fault_of(leaking{}, counting_halloc_allocator{}), "blocks lost");
   expect_fault(fault_of(halloc_allocator{}, leaking_and_counting{}), "blocks lost");

@@ -592,7 +592,7 @@ TEST(Scenarios, PolicyOverheadGoesAroundThePoliciesForEveryOtherLaunch) {
   auto asked = small_request();
   asked.sizes = {64};
   counting_distribution::calls = 0;
-  auto const results = bench::policy_overhead(bench::contender<counted>{.name = "counted"}, asked);
+  auto const results = bench::policy_overhead(bench::test_subject<counted>{.name = "counted"}, asked);
   EXPECT_EQ(results.front().fault, "");
   u64 const timed = (1 + asked.repeat) * bench::policy_overhead_at<counted>::turns;
   u64 const burst_calls = (bench::warm_up_rounds + timed + 1) * asked.threads;

@@ -34,7 +34,7 @@ struct entry {
   static constexpr char const* name = Allocator::creation_type::name;
   static constexpr char const* description = Description.characters;
 
-  static bench::contender<Allocator> contender() { return {.name = name, .resets = Reset == reset::frees_all}; }
+  static bench::test_subject<Allocator> subject() { return {.name = name, .resets = Reset == reset::frees_all}; }
 };
 
 /// An entry with a name of its own, where the name of the creation policy says too little.
@@ -42,7 +42,7 @@ template <class Allocator, text Name, text Description>
 struct named_entry : entry<Allocator, Description> {
   static constexpr char const* name = Name.characters;
 
-  static bench::contender<Allocator> contender() { return {.name = name}; }
+  static bench::test_subject<Allocator> subject() { return {.name = name}; }
 };
 
 template <class... Entries>
@@ -185,14 +185,14 @@ auto for_variant(std::string const& name, Visit visit) {
 template <class Measure>
 auto with_allocator(Measure measure) {
   return [measure](std::string const& allocator, bench::request const& asked) {
-    return for_allocator(allocator, [&](auto entry) { return measure(entry.contender(), asked); });
+    return for_allocator(allocator, [&](auto entry) { return measure(entry.subject(), asked); });
   };
 }
 /// As with_allocator(), of a scenario that `measures_variants`.
 template <class Measure>
 auto with_variants(Measure measure) {
   return [measure](std::string const& allocator, bench::request const& asked) {
-    return for_variant(allocator, [&](auto entry) { return measure(entry.contender(), asked); });
+    return for_variant(allocator, [&](auto entry) { return measure(entry.subject(), asked); });
   };
 }
 

@@ -16,13 +16,14 @@ using testing::HasSubstr;
 using testing::SizeIs;
 
 template <class Allocator>
-bench::result replayed(bench::contender<Allocator> const& subject, call_trace const& trace, u64 pool_bytes = mebibyte) {
+bench::result replayed(bench::test_subject<Allocator> const& subject, call_trace const& trace,
+                       u64 pool_bytes = mebibyte) {
   EXPECT_EQ(fault_of(trace), "");
   auto const plan = plan_of(trace);
   return replay::replayer{subject, {.plan = &plan, .pool_bytes = pool_bytes, .repeat = 2}}.run();
 }
 template <class Allocator>
-bench::contender<Allocator> sound() {
+bench::test_subject<Allocator> sound() {
   return {Allocator::creation_type::name, true};
 }
 
@@ -91,7 +92,7 @@ TEST(Replay, EmptiesTheHeapWhereTheProgramResetIt) {
   auto const row = replayed(sound<default_allocator>(), {.calls = calls});
   EXPECT_EQ(row.failures, 0u);
   EXPECT_EQ(row.fault, "");
-  auto const one_by_one = replayed(bench::contender<default_allocator>{"slab_bitmap", false}, {.calls = calls});
+  auto const one_by_one = replayed(bench::test_subject<default_allocator>{"slab_bitmap", false}, {.calls = calls});
   EXPECT_EQ(one_by_one.failures, 0u);
   EXPECT_EQ(one_by_one.fault, "");
 }

@@ -23,7 +23,7 @@ using walk_list =
                named_entry<small_pages<creation::walk_kind::collaborative>, "corw_256", "CoRW with the same pages">>;
 
 template <class Allocator>
-std::vector<bench::result> join_with(bench::contender<Allocator> const& subject, join_settings const& settings) {
+std::vector<bench::result> join_with(bench::test_subject<Allocator> const& subject, join_settings const& settings) {
   if (auto const why = bench::unsupported_reason(subject, settings.page_bytes); !why.empty())
     throw usage_error{"--page-bytes: " + why + ", and a page has " + std::to_string(settings.page_bytes)};
   return join::job<join::heap_pages<Allocator>>{subject.name, settings}.run();
@@ -39,7 +39,7 @@ std::vector<bench::result> run_join(std::string const& allocator, join_settings 
     return join::job<join::direct_pages<page_counting::by_lane>>{allocator, settings}.run();
   if (allocator == direct_output_by_warp)
     return join::job<join::direct_pages<page_counting::by_warp>>{allocator, settings}.run();
-  auto const run = [&](auto entry) { return join_with(entry.contender(), settings); };
+  auto const run = [&](auto entry) { return join_with(entry.subject(), settings); };
   bool const is_walk = std::find(std::begin(join_walks), std::end(join_walks), allocator) != std::end(join_walks);
   return is_walk ? walk_list::visit(allocator, run) : for_allocator(allocator, run);
 }

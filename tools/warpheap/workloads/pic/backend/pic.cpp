@@ -12,13 +12,13 @@ namespace {
 
 /// Throws usage_error if the allocator cannot serve frames of this size.
 template <class Allocator>
-void check_frame_size(bench::contender<Allocator> const& subject, pic_settings const& settings) {
+void check_frame_size(bench::test_subject<Allocator> const& subject, pic_settings const& settings) {
   if (auto const why = bench::unsupported_reason(subject, settings.frame_bytes); !why.empty())
     throw usage_error{"--frame-bytes: " + why + ", and a frame has " + std::to_string(settings.frame_bytes)};
 }
 
 template <class Allocator>
-pic_outcome simulate(bench::contender<Allocator> const& subject, pic_settings const& settings) {
+pic_outcome simulate(bench::test_subject<Allocator> const& subject, pic_settings const& settings) {
   check_frame_size(subject, settings);
   return pic::simulation<Allocator>{subject.name, settings}.run();
 }
@@ -26,7 +26,7 @@ pic_outcome simulate(bench::contender<Allocator> const& subject, pic_settings co
 /// The particles that one species can have when it shares the memory with `species` - 1 others that
 /// have none. A heap that each species has for itself is a fixed part of the memory, needed or not.
 template <class Allocator>
-bench::result capacity_of(bench::contender<Allocator> const& subject, pic_settings const& settings, u32 species) {
+bench::result capacity_of(bench::test_subject<Allocator> const& subject, pic_settings const& settings, u32 species) {
   bench::result made{.scenario = "pic", .allocator = subject.name, .operation = "capacity"};
   made.parameters = {{"species", species}, {"frame_bytes", settings.frame_bytes}, {"pool_bytes", settings.pool_bytes}};
   u64 const part = settings.pool_bytes / (pic::splits_the_pool<typename Allocator::creation_type> ? species : 1);
@@ -50,7 +50,7 @@ bench::result capacity_of(bench::contender<Allocator> const& subject, pic_settin
 }
 
 template <class Allocator>
-std::vector<bench::result> capacities(bench::contender<Allocator> const& subject, pic_settings const& settings) {
+std::vector<bench::result> capacities(bench::test_subject<Allocator> const& subject, pic_settings const& settings) {
   check_frame_size(subject, settings);
   std::vector<bench::result> made;
   for (u32 species = 1; species <= settings.species; ++species) {
@@ -65,11 +65,11 @@ std::vector<bench::result> capacities(bench::contender<Allocator> const& subject
 pic_outcome run_pic(std::string const& allocator, pic_settings const& settings) {
   if (settings.take_trace)
     return pic::simulation<default_allocator, pic::leap_frog, traced_heap>{allocator, settings}.run();
-  return for_variant(allocator, [&](auto entry) { return simulate(entry.contender(), settings); });
+  return for_variant(allocator, [&](auto entry) { return simulate(entry.subject(), settings); });
 }
 
 std::vector<bench::result> run_pic_capacity(std::string const& allocator, pic_settings const& settings) {
-  return for_variant(allocator, [&](auto entry) { return capacities(entry.contender(), settings); });
+  return for_variant(allocator, [&](auto entry) { return capacities(entry.subject(), settings); });
 }
 
 }}  // namespace warpheap::tool::WARPHEAP_BACKEND

@@ -80,7 +80,7 @@ inline bench::result row_of(std::string const& allocator, replay_settings const&
 template <class Allocator>
 class replayer {
  public:
-  replayer(bench::contender<Allocator> const& subject, replay_settings const& settings)
+  replayer(bench::test_subject<Allocator> const& subject, replay_settings const& settings)
       : subject_{subject},
         settings_{settings},
         heap_{settings.pool_bytes},
@@ -134,7 +134,7 @@ class replayer {
     plan_.forget_blocks();
   }
 
-  bench::contender<Allocator> subject_;
+  bench::test_subject<Allocator> subject_;
   replay_settings const& settings_;
   basic_heap<Allocator> heap_;
   device_plan plan_;

@@ -50,7 +50,7 @@ verification fill_and_free(basic_heap<Allocator>& heap, std::string const& name,
 }
 
 template <class Allocator>
-std::vector<verification> verify(bench::contender<Allocator> const& subject, bench::request const& asked) {
+std::vector<verification> verify(bench::test_subject<Allocator> const& subject, bench::request const& asked) {
   basic_heap<Allocator> heap{asked.pool_bytes};
   std::vector<verification> made;
   std::vector<bench::size_range> ranges;
@@ -74,7 +74,7 @@ std::vector<verification> verify(bench::contender<Allocator> const& subject, ben
 }  // namespace
 
 std::vector<verification> run_verify(std::string const& allocator, bench::request const& asked) {
-  return for_variant(allocator, [&](auto entry) { return verify(entry.contender(), asked); });
+  return for_variant(allocator, [&](auto entry) { return verify(entry.subject(), asked); });
 }
 
 }}  // namespace warpheap::tool::WARPHEAP_BACKEND
