@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A record of every block that a crowd of threads holds, for kernels that fill a heap to the last
+// A record of every block that contending threads hold, for kernels that fill a heap to the last
 // block and give part of it back. Entry n·threads + t is thread t's n-th block, or null. Threads
 // have room for equal shares of what the pool can hold, so an allocator without a limit stops
 // there.
@@ -73,7 +73,7 @@ struct ledger_change {
   u64 failures = 0;
 };
 
-/// The blocks of one heap that a crowd holds.
+/// The blocks of one heap that contending threads hold.
 template <class Allocator>
 class ledger {
  public:
@@ -81,7 +81,7 @@ class ledger {
   ledger(basic_heap<Allocator>& heap, size_draw draw, u64 pool_bytes, u64 most_threads)
       : heap_{heap},
         draw_{draw},
-        threads_{crowd(blocks_in(pool_bytes, draw), most_threads)},
+        threads_{threads_for(blocks_in(pool_bytes, draw), most_threads)},
         room_{static_cast<u32>(blocks_in(pool_bytes, draw) / threads_ + 1)},
         entries_(threads_ * room_),
         changed_(threads_),
@@ -125,7 +125,7 @@ class ledger {
 
   /// Few enough threads that the blocks in their hands at the first nullptr are a thousandth of
   /// all.
-  static u64 crowd(u64 blocks, u64 most) {
+  static u64 threads_for(u64 blocks, u64 most) {
     u64 const few = blocks / 1024;
     return few < warp_lanes ? warp_lanes : std::min(few, most);
   }

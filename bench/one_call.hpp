@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A crowd that calls at the same instant: every thread asks once and stores its pointer, later
-// every thread frees it. The two kernels are timed apart, warm. Rounds that examine the blocks
-// between the two come before and after the timed ones: examining writes all the blocks, which
-// would leave nothing of the heap in the caches. Where the heap can be reset, the first burst of a
-// fresh heap is timed too: then no slab has a class yet, and all are made at once.
+// Threads that call at the same instant: each asks once and stores its pointer, and frees it later.
+// The two kernels are timed apart, warm. Rounds that examine the blocks between the two come before
+// and after the timed ones: examining writes all the blocks, which would leave nothing of the heap
+// in the caches. Where the heap can be reset, the first burst of a fresh heap is timed too: then no
+// slab has a class yet, and all are made at once.
 #pragma once
 
 #include "blocks.hpp"

@@ -363,10 +363,10 @@ def adinetz(results):
     )
     yield "slab_bitmap {:.1f} to {:.1f} times.", *spread(ratios["slab_bitmap"])
 
-    crowd = results.groups("halloc-variants", ["bytes"], "median_us", scenario="scaling", operation="malloc", threads=1 << 20)
+    contended = results.groups("halloc-variants", ["bytes"], "median_us", scenario="scaling", operation="malloc", threads=1 << 20)
     yield (
         "With more rows it is {:.1f} and {:.1f} times as fast at 2^20 threads",
-        *(crowd[size,]["halloc"] / crowd[size,]["halloc_rows"] for size in (16, 256)),
+        *(contended[size,]["halloc"] / contended[size,]["halloc_rows"] for size in (16, 256)),
     )
     (spree,) = results.groups("halloc-variants", ["bytes"], "median_us", scenario="two_phase", operation="spree", bytes=256).values()
     yield "950 costs the spree at 256 B {:.0%}", spree["halloc_late"] / spree["halloc"] - 1
@@ -853,7 +853,7 @@ def pham_join(results):
         return dict(itertools.chain(*(rows.items() for rows in both)))
 
     probe, whole, stage = groups("probe", "median_us"), groups("join", "median_us"), groups("join", "partition_us")
-    walks, crowd = ("rw_256", "rw_bitmap_256", "corw_256"), 131072
+    walks, most_threads = ("rw_256", "rw_bitmap_256", "corw_256"), 131072
 
     def over(times, names, base, lanes, least=0, most=1 << 30):
         chosen = [row for (tuples, chain), row in times.items() if chain == lanes and least <= tuples <= most]
@@ -862,18 +862,18 @@ def pham_join(results):
     yield "RW-BM or CoRW takes {:.2f} to {:.2f} of direct output's", *over(probe, walks[1:], "direct", 1)
     yield (
         "RW-BM and CoRW take {:.2f} to {:.2f} of its probe, `slab_bitmap` {:.2f} to {:.2f}",
-        *over(probe, walks[1:], "direct_warp", 1, crowd),
-        *over(probe, ["slab_bitmap"], "direct_warp", 1, crowd),
+        *over(probe, walks[1:], "direct_warp", 1, most_threads),
+        *over(probe, ["slab_bitmap"], "direct_warp", 1, most_threads),
     )
     yield (
         "the walks take {:.2f} to {:.2f} of direct output's probe, `slab_bitmap` {:.2f} to {:.2f}",
-        *over(probe, walks, "direct", 32, crowd),
-        *over(probe, ["slab_bitmap"], "direct", 32, crowd),
+        *over(probe, walks, "direct", 32, most_threads),
+        *over(probe, ["slab_bitmap"], "direct", 32, most_threads),
     )
     yield (
         "RW, RW-BM and CoRW take {:.2f} to {:.2f} of direct output's from 131,072 tuples on, and up to {:.2f} at 16,384",
-        *over(whole, walks, "direct", 32, crowd),
-        over(whole, walks, "direct", 32, most=crowd - 1)[1],
+        *over(whole, walks, "direct", 32, most_threads),
+        over(whole, walks, "direct", 32, most=most_threads - 1)[1],
     )
     shares = {name: 100 * stage[10485760, 1][name] / whole[10485760, 1][name] for name in whole[10485760, 1]}
     yield "{:.0f}% of direct output's time and {:.0f} to {:.0f}% of the others'", shares.pop("direct"), *spread(shares.values())

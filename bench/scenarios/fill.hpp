@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// fill: how much of the pool is in callers' hands when the first call returns nullptr, how long a
-// crowd that asks a full heap waits for its nullptr, and whether the heap serves again once half of
-// the blocks are freed. Sizes: `sizes`; the crowd at the full heap: `threads`.
+// fill: how much of the pool is in callers' hands when the first call returns nullptr, how long
+// contending threads on a full heap wait for their nullptr, and whether the heap serves again once
+// half of the blocks are freed. Sizes: `sizes`; threads that ask the full heap: `threads`.
 #pragma once
 
 #include "bench/ledger.hpp"
@@ -17,14 +17,14 @@ class fill_at_size {
       : heap_{asked.pool_bytes},
         draw_{bytes},
         ledger_{heap_, draw_, asked.pool_bytes, default_for_backend(0, u64{1} << 16, u64{1} << 10)},
-        crowd_(default_for_backend(asked.threads, u64{1} << 16, u64{1} << 11)) {
+        taken_(default_for_backend(asked.threads, u64{1} << 16, u64{1} << 11)) {
     result base_row{.scenario = "fill", .allocator = subject.name};
     base_row.parameters = {{"bytes", bytes}, {"pool_bytes", asked.pool_bytes}};
     filling_ = asking_ = refilling_ = base_row;
     filling_.operation = "fill";
     filling_.parameters.push_back({"threads", ledger_.threads()});
     asking_.operation = "ask_full";
-    asking_.parameters.push_back({"threads", crowd_.size()});
+    asking_.parameters.push_back({"threads", taken_.size()});
     refilling_.operation = "refill";
     refilling_.parameters.push_back({"threads", ledger_.threads()});
   }
@@ -65,15 +65,15 @@ class fill_at_size {
   }
 
  private:
-  /// A crowd asks the full heap, each thread once, and frees the blocks that it gets all the same.
+  /// Contending threads ask the full heap, each once, and free the blocks that they still get.
   void ask(bool counts) {
     auto const time = watch_.microseconds(
-        [&] { launch(shape_for(crowd_.size()), allocate_once{}, heap_.ref(), draw_, crowd_.data(), crowd_.size()); });
-    auto const blocks = crowd_.to_host();
+        [&] { launch(shape_for(taken_.size()), allocate_once{}, heap_.ref(), draw_, taken_.data(), taken_.size()); });
+    auto const blocks = taken_.to_host();
     asking_.failures = static_cast<u64>(std::count(blocks.begin(), blocks.end(), nullptr));
     // refusals count too: they are what is timed
-    asking_.operations = static_cast<double>(crowd_.size());
-    launch(shape_for(crowd_.size()), free_once{}, heap_.ref(), crowd_.data(), crowd_.size());
+    asking_.operations = static_cast<double>(taken_.size());
+    launch(shape_for(taken_.size()), free_once{}, heap_.ref(), taken_.data(), taken_.size());
     synchronize();
     if (counts) asking_.times_us.push_back(time);
   }
@@ -88,7 +88,7 @@ class fill_at_size {
   basic_heap<Allocator> heap_;
   size_draw draw_;
   ledger<Allocator> ledger_;
-  device_buffer<void*> crowd_;
+  device_buffer<void*> taken_;
   stopwatch watch_;
   result filling_, asking_, refilling_;
 };

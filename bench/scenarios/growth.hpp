@@ -262,7 +262,7 @@ class growth_scenario {
 
   /// Every thread asks for its part of the pool, most of which is not there yet.
   void wait_for_memory() {
-    // What does not fill the last slab of each multiprocessor is room that the crowd may need.
+    // What does not fill the last slab of each multiprocessor is room that the threads may need.
     u64 const limit = align_up(pool_bytes_ + pool_bytes_ / 2, granule_), bytes = pool_bytes_ / threads_;
     result waiting = row("waiting malloc", {{"bytes", bytes}, {"threads", threads_}});
     if (skip(rows_, waiting, bytes < 16 ? "less than 16 bytes of the pool for each thread" : "")) return;

@@ -11,7 +11,7 @@
 //                         ever replaced
 //
 // The two kinds of waves make the same calls in the same kernels. The difference in time is what
-// replacements cost the crowd; `ratio` is the median of one time over the other. A heap that
+// replacements cost all the threads; `ratio` is the median of one time over the other. A heap that
 // `counts_work` counts the replacements, and times each from when the lane has the row until the
 // row is in service again (`replacing`), and until the next heads are found as well (`caching`).
 // That happens in rounds of their own, since counting takes time.

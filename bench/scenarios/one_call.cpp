@@ -43,7 +43,7 @@ bench::registration const registered_mixed{{
 
 bench::registration const registered_fill{{
     .name = "fill",
-    .text = "the pool to the first nullptr, a crowd at the full heap, and again after frees",
+    .text = "the pool to the first nullptr, contending threads at the full heap, and again after frees",
     .rank = 50,
     .uses = {{"--sizes"}, {"--threads", "65536"}},
     .pool = {.host = u64{8} << 20},

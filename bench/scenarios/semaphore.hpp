@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// semaphore: how fast a crowd gets units that must be made by the batch. Every thread takes one
+// semaphore: how fast contending threads get units that are made by the batch. Each takes one
 // unit from a semaphore that has none. A thread that is told to make a batch does so by one atomic
 // addition, and a pause where one is asked for. A counting semaphore makes one batch at a time, a
 // bulk semaphore as many as are needed, so this is the upper limit of an allocator that is built on

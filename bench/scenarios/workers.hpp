@@ -22,13 +22,13 @@ namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 /// One size and number of workers, which call `Calls`: a handle on the heap, or a type with its
 /// calls.
 template <class Allocator, class Calls>
-class crowd_of_workers {
+class concurrent_workers {
  public:
   static constexpr u32 most_held = 16;          ///< generations of blocks that live at a time
   static constexpr u32 warm_up_launches = 24;   ///< of each kernel, before anything is kept
   static constexpr u32 launches_of_a_time = 8;  ///< of each kernel, whose mean one time is
 
-  crowd_of_workers(basic_heap<Allocator>& heap, Calls calls, u64 bytes, u64 workers, u64 seed)
+  concurrent_workers(basic_heap<Allocator>& heap, Calls calls, u64 bytes, u64 workers, u64 seed)
       : heap_{heap},
         calls_{calls},
         bytes_{bytes},
@@ -167,10 +167,10 @@ std::vector<result> workers(test_subject<Allocator> const& subject, request cons
       result base_row{.scenario = "workers", .allocator = subject.name};
       base_row.parameters = {{"bytes", bytes}, {"workers", number}, {"pool_bytes", asked.pool_bytes}};
       auto const play = [&](auto calls, char const* malloc, char const* free) {
-        crowd_of_workers<Allocator, decltype(calls)> crowd{heap, calls, bytes, number, asked.seed};
-        crowd.measure(asked.repeat);
-        crowd.append_to(results, base_row, malloc, free);
-        return crowd.sound();
+        concurrent_workers<Allocator, decltype(calls)> workers{heap, calls, bytes, number, asked.seed};
+        workers.measure(asked.repeat);
+        workers.append_to(results, base_row, malloc, free);
+        return workers.sound();
       };
       if (!play(heap.ref(), "malloc", "free") ||
           !play(direct_calls<Allocator>{heap.ref()}, "direct_malloc", "direct_free"))

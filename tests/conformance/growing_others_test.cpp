@@ -11,5 +11,5 @@ using growing_throughput = growing_allocator_with<oom::return_null, creation::th
 
 }}  // namespace warpheap::WARPHEAP_BACKEND
 
-WARPHEAP_CONFORMANCE(growing_halloc, warpheap::growing_halloc, warpheap::conformance::crowd::full, 60);
-WARPHEAP_CONFORMANCE(growing_throughput, warpheap::growing_throughput, warpheap::conformance::crowd::full, 60);
+WARPHEAP_CONFORMANCE(growing_halloc, warpheap::growing_halloc, warpheap::conformance::contention::full, 60);
+WARPHEAP_CONFORMANCE(growing_throughput, warpheap::growing_throughput, warpheap::conformance::contention::full, 60);

@@ -3,4 +3,4 @@
 // that it does over any other pool.
 #include "suite.hpp"
 
-WARPHEAP_CONFORMANCE(growing, warpheap::growing_allocator, warpheap::conformance::crowd::full, 8);
+WARPHEAP_CONFORMANCE(growing, warpheap::growing_allocator, warpheap::conformance::contention::full, 8);

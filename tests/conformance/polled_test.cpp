@@ -2,4 +2,4 @@
 // The default allocator over a pool that grew by what a call was refused.
 #include "suite.hpp"
 
-WARPHEAP_CONFORMANCE(polled, warpheap::polled_allocator, warpheap::conformance::crowd::full, 8);
+WARPHEAP_CONFORMANCE(polled, warpheap::polled_allocator, warpheap::conformance::contention::full, 8);

@@ -22,15 +22,15 @@ using queue_of = plain_allocator < creation::queue < creation::queue_config {
 using queue_pages = queue_of<queue_element::page, queue_form::fixed>;
 using queue_chunks_virtual = queue_of<queue_element::chunk, queue_form::virtual_array>;
 
-WARPHEAP_CONFORMANCE(queue_pages, queue_pages, conformance::crowd::sparse, 40);
-WARPHEAP_CONFORMANCE(queue_chunks_virtual, queue_chunks_virtual, conformance::crowd::sparse, 40);
+WARPHEAP_CONFORMANCE(queue_pages, queue_pages, conformance::contention::sparse, 40);
+WARPHEAP_CONFORMANCE(queue_chunks_virtual, queue_chunks_virtual, conformance::contention::sparse, 40);
 
 #if defined(__CUDACC__)
 using queue_chunks = queue_of<queue_element::chunk, queue_form::fixed>;
 using queue_pages_virtual = queue_of<queue_element::page, queue_form::virtual_array>;
 
-WARPHEAP_CONFORMANCE(queue_chunks, queue_chunks, conformance::crowd::sparse);
-WARPHEAP_CONFORMANCE(queue_pages_virtual, queue_pages_virtual, conformance::crowd::sparse);
+WARPHEAP_CONFORMANCE(queue_chunks, queue_chunks, conformance::contention::sparse);
+WARPHEAP_CONFORMANCE(queue_pages_virtual, queue_pages_virtual, conformance::contention::sparse);
 #endif
 
 }  // namespace

@@ -21,9 +21,9 @@ using rw_bitmap_of_2000 = plain_allocator<creation::random_walk<words_of_pages>>
 using rw_bitmap_of_64 = plain_allocator<creation::random_walk<words_of_64>>;
 using corw_of_1024 = plain_allocator<creation::random_walk<shared_pages>>;
 
-WARPHEAP_CONFORMANCE(rw, rw_of_256, conformance::crowd::full, 50);
-WARPHEAP_CONFORMANCE(rw_bitmap, rw_bitmap_of_2000, conformance::crowd::full, 25);
-WARPHEAP_CONFORMANCE(rw_bitmap_64, rw_bitmap_of_64, conformance::crowd::full, 25);
-WARPHEAP_CONFORMANCE(corw, corw_of_1024, conformance::crowd::full, 25);
+WARPHEAP_CONFORMANCE(rw, rw_of_256, conformance::contention::full, 50);
+WARPHEAP_CONFORMANCE(rw_bitmap, rw_bitmap_of_2000, conformance::contention::full, 25);
+WARPHEAP_CONFORMANCE(rw_bitmap_64, rw_bitmap_of_64, conformance::contention::full, 25);
+WARPHEAP_CONFORMANCE(corw, corw_of_1024, conformance::contention::full, 25);
 
 }  // namespace

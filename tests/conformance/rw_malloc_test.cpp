@@ -10,24 +10,24 @@ namespace {
 using namespace warpheap;
 
 #if defined(__CUDACC__)
-WARPHEAP_CONFORMANCE(rw_malloc, rw_malloc_allocator, conformance::crowd::full);
+WARPHEAP_CONFORMANCE(rw_malloc, rw_malloc_allocator, conformance::contention::full);
 
 constexpr creation::rw_malloc_config wide_windows{.words_per_lane = 4};
 using rw_malloc_wide = plain_allocator<creation::rw_malloc<wide_windows>>;
 
-WARPHEAP_CONFORMANCE(rw_malloc_wide, rw_malloc_wide, conformance::crowd::full);
+WARPHEAP_CONFORMANCE(rw_malloc_wide, rw_malloc_wide, conformance::contention::full);
 #else
 constexpr creation::rw_malloc_config wide_windows{
     .unit_bytes = 256, .aggregated_units = 2, .words_per_lane = 4, .walk_windows = 3, .group_words = 8};
 using rw_malloc_wide = plain_allocator<creation::rw_malloc<wide_windows>>;
 
-WARPHEAP_CONFORMANCE(rw_malloc_wide, rw_malloc_wide, conformance::crowd::full, 37);
+WARPHEAP_CONFORMANCE(rw_malloc_wide, rw_malloc_wide, conformance::contention::full, 37);
 
 constexpr creation::rw_malloc_config large_units{
     .unit_bytes = 256, .aggregated_units = 2, .walk_windows = 3, .group_words = 8};
 using rw_malloc_of_256 = plain_allocator<creation::rw_malloc<large_units>>;
 
-WARPHEAP_CONFORMANCE(rw_malloc_256, rw_malloc_of_256, conformance::crowd::full, 37);
+WARPHEAP_CONFORMANCE(rw_malloc_256, rw_malloc_of_256, conformance::contention::full, 37);
 #endif
 
 }  // namespace

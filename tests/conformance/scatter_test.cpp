@@ -3,4 +3,4 @@
 #include "suite.hpp"
 #include "warpheap/all.hpp"
 
-WARPHEAP_CONFORMANCE(scatter, warpheap::scatter_allocator, warpheap::conformance::crowd::full, 2);
+WARPHEAP_CONFORMANCE(scatter, warpheap::scatter_allocator, warpheap::conformance::contention::full, 2);

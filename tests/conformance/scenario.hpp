@@ -37,7 +37,7 @@ struct scenario {
 
   /// This scenario with at most as many lanes as a heap that is always full can be expected to
   /// answer soon.
-  scenario less_crowded() const;
+  scenario less_contended() const;
 
   /// This scenario for an allocator that may serve no more than some ten thousand calls a second: a
   /// sixteenth of the lanes and a quarter of the pool. The smaller pool keeps the sizes that checks
@@ -47,7 +47,7 @@ struct scenario {
 
 inline constexpr size_t mebibyte = size_t{1} << 20;
 
-inline scenario scenario::less_crowded() const {
+inline scenario scenario::less_contended() const {
   if (lanes() <= 64 * 256) return *this;
   return {{64, 256}, 64 * mebibyte, seed, small};
 }
@@ -78,18 +78,18 @@ inline scenario small_scenario(u64 seed) {
 inline constexpr u64 hung_after_steps = 50'000'000;
 
 /// How many lanes an allocator meets on a GPU: those of the scenario, or of scenario::sparse().
-enum class crowd { full, sparse };
+enum class contention { full, sparse };
 
 /// Calls `body(scenario)` under `seeds` deterministic schedules and in parallel; on a GPU once for
 /// each grid.
 template <class Body>
-void for_each_scenario(u32 seeds, crowd on_gpu, Body body) {
+void for_each_scenario(u32 seeds, contention on_gpu, Body body) {
 #if defined(__CUDACC__)
   static_cast<void>(seeds);
   // The larger pool first: the toolkit's cannot grow once it is used.
   for (auto const& with :
        {scenario{{1024, 1024}, 512 * mebibyte, 1, false}, scenario{{250, 250}, 64 * mebibyte, 2, false}}) {
-    auto const here = on_gpu == crowd::sparse ? with.sparse() : with;
+    auto const here = on_gpu == contention::sparse ? with.sparse() : with;
     SCOPED_TRACE(std::to_string(here.shape.blocks) + " x " + std::to_string(here.shape.threads));
     body(here);
   }

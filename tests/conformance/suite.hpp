@@ -27,21 +27,21 @@ using check = verdict (*)(scenario const&);
 /// One claim about one allocator, under `seeds` schedules.
 class claim_test : public testing::Test {
  public:
-  claim_test(check check, u32 seeds, bool crowded, crowd on_gpu, size_t largest, size_t (*unit)())
-      : check_{check}, seeds_{seeds}, crowded_{crowded}, on_gpu_{on_gpu}, largest_{largest}, unit_{unit} {}
+  claim_test(check check, u32 seeds, bool contended, contention on_gpu, size_t largest, size_t (*unit)())
+      : check_{check}, seeds_{seeds}, contended_{contended}, on_gpu_{on_gpu}, largest_{largest}, unit_{unit} {}
 
  private:
   void TestBody() override {
     for_each_scenario(seeds_, on_gpu_, [&](scenario const& with) {
-      auto const one = fitted(crowded_ ? with : with.less_crowded(), largest_);
+      auto const one = fitted(contended_ ? with : with.less_contended(), largest_);
       EXPECT_TRUE(check_(one.with_pool(align_up(one.pool_bytes, unit_()))));
     });
   }
 
   check check_;
   u32 seeds_;
-  bool crowded_;  ///< as many lanes and as large a pool as the scenario has
-  crowd on_gpu_;
+  bool contended_;  ///< as many lanes and as large a pool as the scenario has
+  contention on_gpu_;
   size_t largest_;    ///< bytes of a request that may be served
   size_t (*unit_)();  ///< what the pool's bytes are a multiple of
 };
@@ -53,10 +53,10 @@ class suite {
  public:
   /// `fewer` divides the number of schedules: for an allocator whose own tests run as many on
   /// smaller pools.
-  explicit suite(char const* name, crowd on_gpu = crowd::full, u32 fewer = 1)
+  explicit suite(char const* name, contention on_gpu = contention::full, u32 fewer = 1)
       : name_{name}, on_gpu_{on_gpu}, fewer_{fewer} {
     claim_for_every_allocator();
-    crowded_ = false;  // the host looks at every block of a full heap
+    contended_ = false;  // the host looks at every block of a full heap
     if constexpr (traits.exact_out_of_memory) claim_exactness();
     if constexpr (traits.detects_misuse) claim_that_misuse_is_harmless();
     claim_optional_members();
@@ -71,9 +71,9 @@ class suite {
   void claim(char const* what, u32 seeds, check check) {
     seeds = std::max(seeds / fewer_, 1u);
     testing::RegisterTest(name_, what, nullptr, nullptr, __FILE__, __LINE__,
-                          [=, crowded = crowded_, on_gpu = on_gpu_]() -> testing::Test* {
+                          [=, contended = contended_, on_gpu = on_gpu_]() -> testing::Test* {
                             return new claim_test{
-                                check, seeds, crowded, on_gpu, traits.largest_bytes, &pool_unit<Allocator>};
+                                check, seeds, contended, on_gpu, traits.largest_bytes, &pool_unit<Allocator>};
                           });
   }
 
@@ -163,14 +163,14 @@ class suite {
   }
 
   char const* name_;
-  crowd on_gpu_;
+  contention on_gpu_;
   u32 fewer_;
-  bool crowded_ = true;
+  bool contended_ = true;
 };
 
 }}}  // namespace warpheap::WARPHEAP_BACKEND::conformance
 
 /// Puts `Allocator`, a name without a comma, through the suite, as tests named `name.Claim`.
-/// Optional arguments: a `crowd`, and the divisor of the number of schedules.
+/// Optional arguments: a `contention`, and the divisor of the number of schedules.
 #define WARPHEAP_CONFORMANCE(name, Allocator, ...) \
   static ::warpheap::conformance::suite<Allocator> const name##_conformance { #name __VA_OPT__(, ) __VA_ARGS__ }

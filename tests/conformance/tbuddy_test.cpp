@@ -8,4 +8,4 @@
 constexpr warpheap::creation::tbuddy_config small_pages{.page_bytes = 256};
 using tbuddy_of_256 = warpheap::plain_allocator<warpheap::creation::tbuddy<small_pages>>;
 
-WARPHEAP_CONFORMANCE(tbuddy_256, tbuddy_of_256, warpheap::conformance::crowd::sparse, 3);
+WARPHEAP_CONFORMANCE(tbuddy_256, tbuddy_of_256, warpheap::conformance::contention::sparse, 3);

@@ -5,4 +5,4 @@
 #include "suite.hpp"
 #include "warpheap/all.hpp"
 
-WARPHEAP_CONFORMANCE(toolkit, warpheap::toolkit_allocator, warpheap::conformance::crowd::sparse);
+WARPHEAP_CONFORMANCE(toolkit, warpheap::toolkit_allocator, warpheap::conformance::contention::sparse);

@@ -4,4 +4,4 @@
 #include "suite.hpp"
 #include "warpheap/all.hpp"
 
-WARPHEAP_CONFORMANCE(ualloc, warpheap::ualloc_allocator, warpheap::conformance::crowd::full, 24);
+WARPHEAP_CONFORMANCE(ualloc, warpheap::ualloc_allocator, warpheap::conformance::contention::full, 24);

@@ -10,4 +10,4 @@ using patient_allocator = growing_allocator_with<oom::grow_on_demand<wait_a_minu
 
 }}  // namespace warpheap::WARPHEAP_BACKEND
 
-WARPHEAP_CONFORMANCE(waiting, warpheap::patient_allocator, warpheap::conformance::crowd::full, 8);
+WARPHEAP_CONFORMANCE(waiting, warpheap::patient_allocator, warpheap::conformance::contention::full, 8);

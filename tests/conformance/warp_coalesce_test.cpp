@@ -12,5 +12,5 @@ using slab_bitmap_coalesced_allocator = allocator<creation::slab_bitmap<>, distr
 using toolkit_coalesced_allocator = allocator<creation::toolkit, distribution::warp_coalesce, oom::return_null,
                                               reserve_pool::toolkit_limit, alignment::shrink<16>>;
 
-WARPHEAP_CONFORMANCE(slab_bitmap_coalesced, slab_bitmap_coalesced_allocator, conformance::crowd::sparse);
-WARPHEAP_CONFORMANCE(toolkit_coalesced, toolkit_coalesced_allocator, conformance::crowd::sparse);
+WARPHEAP_CONFORMANCE(slab_bitmap_coalesced, slab_bitmap_coalesced_allocator, conformance::contention::sparse);
+WARPHEAP_CONFORMANCE(toolkit_coalesced, toolkit_coalesced_allocator, conformance::contention::sparse);

@@ -113,7 +113,7 @@ TEST(PolledHeap, GrowsByWhatWasRefusedAtOneTimeHoweverOftenItWasTried) {
   }
 }
 
-// What an earlier crowd lacked says nothing of a thread that tries again later.
+// What contending threads lacked earlier says nothing of a thread that tries again later.
 TEST(PolledHeap, ForgetsWhatWasRefusedBeforeItGrewOrWasTrimmed) {
   for (bool const trims : {false, true}) {
     polled_heap heap{growth{.initial = 0, .limit = 256 * granule, .chunk = granule}};
@@ -121,7 +121,7 @@ TEST(PolledHeap, ForgetsWhatWasRefusedBeforeItGrewOrWasTrimmed) {
     synchronize();
     EXPECT_EQ(heap.poll(), threads * block_bytes);
     launch({1, 1}, ask_in_vain{}, heap.ref(), threads * block_bytes, 1u);
-    if (trims) {  // the crowd is refused at the limit, where poll() maps nothing
+    if (trims) {  // the threads are refused at the limit, where poll() maps nothing
       heap.grow(256 * granule);
       launch({1, 1}, ask_in_vain{}, heap.ref(), 256 * granule - threads * block_bytes, 1u);
       launch(shape, ask_in_vain{}, heap.ref(), granule, 1u);

@@ -260,7 +260,7 @@ struct drain_and_count {
 
 // All are there from the start, and are drawn at random. What one does alone, the others wait for.
 // drain.D1
-TEST(Mailbox, IsDrainedByAllOfACrowd) {
+TEST(Mailbox, IsDrainedByContendingThreads) {
   constexpr u32 regions = 64, drains = 64;
   for (u64 seed = 0; seed < 50; ++seed) {
     host::scoped_execution const use{{.mode = host::execution_mode::deterministic,

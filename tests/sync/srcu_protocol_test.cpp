@@ -237,8 +237,8 @@ program without(program steps, op dropped) {
   return steps;
 }
 
-/// A crowd of readers and writers, each writer with the given barrier.
-std::vector<program> crowd(u32 readers, program const& how_they_read, std::vector<program> const& writers) {
+/// Readers and writers that run together, each writer with the given barrier.
+std::vector<program> together(u32 readers, program const& how_they_read, std::vector<program> const& writers) {
   std::vector<program> all(readers, how_they_read);
   all.insert(all.end(), writers.begin(), writers.end());
   return all;
@@ -255,7 +255,7 @@ TEST(SrcuProtocol, NoInterleavingReclaimsUnderAReaderOrLosesANode) {
                                                                {conditional, conditional, full}}) {
     for (u32 readers = 0; readers <= 2; ++readers) {
       if (readers + writers.size() > 4) continue;
-      explorer model{crowd(readers, reader, writers)};
+      explorer model{together(readers, reader, writers)};
       EXPECT_TRUE(model.is_sound()) << readers << " readers, " << writers.size() << " writers";
       states += model.states();
       delegated += model.delegated();
@@ -265,11 +265,11 @@ TEST(SrcuProtocol, NoInterleavingReclaimsUnderAReaderOrLosesANode) {
   EXPECT_GT(delegated, 0u);
 }
 
-/// Whether some crowd of writers with this barrier, and of readers that read like that, goes wrong.
+/// Whether some writers with this barrier and some readers that read like that go wrong.
 bool is_caught(program const& barrier, program const& how_they_read = reader) {
   for (u32 readers = 0; readers <= 2; ++readers) {
     for (u32 writers = 1; writers + readers <= 4 && writers <= 3; ++writers) {
-      if (!explorer{crowd(readers, how_they_read, std::vector<program>(writers, barrier))}.is_sound()) return true;
+      if (!explorer{together(readers, how_they_read, std::vector<program>(writers, barrier))}.is_sound()) return true;
     }
   }
   return false;

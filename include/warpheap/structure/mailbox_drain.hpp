@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The owner's side of a mailbox: frees what lies in it, by passes over its regions. A crowd of
-// refused calls divides one pass, and all wait for its end. So each of them knows that what was
+// The owner's side of a mailbox: frees what lies in it, by passes over its regions.
+// Refused calls divide one pass, and all wait for its end. So each of them knows that what was
 // posted before its call has been freed, and not only taken out by a thread that is about to free
 // it.
 //

@@ -193,8 +193,8 @@ class bulk_semaphore {
         continue;
       }
       // acquire: as in wait(). An arrival tries this once, so a lone caller needs no addition
-      // before it. Of a crowd one succeeds, and the others reserve by an addition, which always
-      // succeeds.
+      // before it. Of contending threads one succeeds. The others reserve by an addition, which
+      // always succeeds.
       if (decided.what == state::step::make &&
           word().compare_exchange(seen, decided.next, order::acquire, order::relaxed))
         return got;
@@ -360,7 +360,7 @@ class bulk_semaphore {
     u32 const makers = state::makers_among(seen, lanes, batch);
     if (makers == 0) return 0;
     // Each maker is one sleeper less, and promises the rest of its batch. acquire: as in wait().
-    // Tried once: of a crowd one succeeds, and others may be covered by its batches.
+    // Tried once: of contending threads one succeeds, and its batches may cover others.
     bool const ours =
         word().compare_exchange(seen, seen + state::change(0, i64{makers} * batch), order::acquire, order::relaxed);
     return ours ? makers : 0;

@@ -156,7 +156,7 @@ verdict survives_roomy_churn(scenario const& with) {
 
 template <class Allocator>
 verdict survives_churn_that_runs_out(scenario const& with) {
-  return survives_churn(harness<Allocator>::cramped(with.less_crowded()), 16, with.small ? 24 : 16);
+  return survives_churn(harness<Allocator>::cramped(with.less_contended()), 16, with.small ? 24 : 16);
 }
 
 }}}  // namespace warpheap::WARPHEAP_BACKEND::conformance

@@ -89,8 +89,8 @@ verdict serves_exactly_what_is_there(scenario const& with) {
 
 /// With one block a lane free, and every lane holding at most one, nobody is ever refused.
 template <class Allocator>
-verdict never_refuses_what_nobody_holds(scenario const& crowd) {
-  auto const with = crowd.less_crowded();
+verdict never_refuses_what_nobody_holds(scenario const& wide) {
+  auto const with = wide.less_contended();
   auto bench = harness<Allocator>::cramped(with);
   verdict found;
   u64 const bytes = contended_bytes(bench);
@@ -106,8 +106,8 @@ verdict never_refuses_what_nobody_holds(scenario const& crowd) {
 }
 
 template <class Allocator>
-verdict serves_who_waits_for_a_free(scenario const& crowd) {
-  auto const with = crowd.less_crowded();
+verdict serves_who_waits_for_a_free(scenario const& wide) {
+  auto const with = wide.less_contended();
   auto bench = harness<Allocator>::cramped(with);
   verdict found;
   auto list = bench.fill(contended_bytes(bench));

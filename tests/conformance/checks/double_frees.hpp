@@ -98,13 +98,13 @@ holdings live_blocks(harness<Allocator>& bench, holdings const& before = {}) {
 
 /// No more lanes than a heap that is mostly full answers soon: on a GPU a search that finds nothing
 /// is slow while others free.
-inline scenario in_traffic(scenario const& crowd) { return crowd.lanes() > 2048 ? crowd.with_shape({16, 128}) : crowd; }
+inline scenario in_traffic(scenario const& wide) { return wide.lanes() > 2048 ? wide.with_shape({16, 128}) : wide; }
 
 /// Whatever lanes free twice: afterwards the heap is sound. Once the remaining blocks are freed, it
 /// is as good as new.
 template <class Allocator>
-verdict survives_double_frees_under_traffic(scenario const& crowd) {
-  scenario const with = in_traffic(crowd);
+verdict survives_double_frees_under_traffic(scenario const& wide) {
+  scenario const with = in_traffic(wide);
   verdict found;
   for (auto sizes : traffic_sizes(with)) {
     auto bench = harness<Allocator>::cramped(with);
@@ -170,8 +170,8 @@ struct pass_on {
 /// The lane that frees a block need not have learned of it in order: no memory is lost, and no
 /// block is taken for foreign.
 template <passage How, class Allocator>
-verdict frees_what_came_without_order(scenario const& crowd) {
-  scenario const with = in_traffic(crowd);
+verdict frees_what_came_without_order(scenario const& wide) {
+  scenario const with = in_traffic(wide);
   verdict found;
   for (auto sizes : traffic_sizes(with)) {
     auto bench = harness<Allocator>::cramped(with);

@@ -31,8 +31,8 @@ struct nearly_full {
 
 /// More lanes than blocks take and free them: some are refused, but none while a block stays free.
 template <class Allocator>
-verdict finds_what_stays_free(scenario const& crowd) {
-  auto const with = crowd.less_crowded();
+verdict finds_what_stays_free(scenario const& wide) {
+  auto const with = wide.less_contended();
   nearly_full<Allocator> heap{with, with.lanes()};
   verdict found;
   auto const seen = test::refusals_of(heap.bench.ref(), with.shape, heap.places, heap.bytes, 5u, with.seed,

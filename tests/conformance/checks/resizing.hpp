@@ -115,7 +115,7 @@ verdict reallocates_in_place(scenario const& with) {
 /// block as it is.
 template <class Allocator>
 verdict reallocates_at_the_edges(scenario const& wide) {
-  auto const with = fitted(wide.less_crowded(), Allocator::traits.largest_bytes);
+  auto const with = fitted(wide.less_contended(), Allocator::traits.largest_bytes);
   harness<Allocator> bench{with};
   verdict found;
   auto blocks = bench.ask(same(with.lanes() + 2, 100));

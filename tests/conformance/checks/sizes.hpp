@@ -119,7 +119,7 @@ verdict serves_both_sides_of_every_class_edge(scenario const& with) {
 /// pool was full of small blocks.
 template <class Allocator>
 verdict serves_nearly_the_whole_pool(scenario const& wide) {
-  auto const with = wide.less_crowded();  // one lane writes each block
+  auto const with = wide.less_contended();  // one lane writes each block
   harness<Allocator> bench{with};
   bench.bring_all_memory();
   verdict found;

@@ -77,14 +77,14 @@ verdict counts_every_ownership(scenario const& with, u64 spare) {
 }
 
 template <class Allocator>
-verdict passes_contents_on(scenario const& crowd) {
-  auto const with = crowd.less_crowded();
+verdict passes_contents_on(scenario const& wide) {
+  auto const with = wide.less_contended();
   return counts_every_ownership<access::relaxed, Allocator>(with, with.small ? 1 + with.seed % 4 : with.lanes() / 4);
 }
 
 template <class Allocator>
-verdict passes_plain_contents_on(scenario const& crowd) {
-  auto const with = crowd.less_crowded();
+verdict passes_plain_contents_on(scenario const& wide) {
+  auto const with = wide.less_contended();
   return counts_every_ownership<access::plain, Allocator>(with, with.lanes() / 4 + 1);
 }
 

@@ -24,4 +24,4 @@ using overflowing_allocator = allocator<creation::slab_bitmap<>, distribution::n
                                         reserve_pool::device_memory, alignment::shrink<16>>;
 
 // With fewer schedules: its two heaps are slab_bitmap's, which have the suite of their own.
-WARPHEAP_CONFORMANCE(slab_bitmap_overflowing, overflowing_allocator, conformance::crowd::full, 4);
+WARPHEAP_CONFORMANCE(slab_bitmap_overflowing, overflowing_allocator, conformance::contention::full, 4);

@@ -326,12 +326,12 @@ TEST_F(Exploration, RefusesWhatItCannotExplore) {
   EXPECT_THAT(refusal({.preemptions = 16}, nothing), testing::HasSubstr("at most 15"));
   EXPECT_THAT(refusal({.preemptions = 1}, [&] { return refusal({.preemptions = 1}, nothing).empty(); }),
               testing::HasSubstr("check failed"));
-  auto const crowd = [] {
+  auto const many_lanes = [] {
     device_buffer<u32> const words(2);
     launch({3, 32}, add_in_two_steps{}, words.data());
     return true;
   };
-  EXPECT_THAT(refusal({.preemptions = 1}, crowd), testing::HasSubstr("at most 64 lanes"));
+  EXPECT_THAT(refusal({.preemptions = 1}, many_lanes), testing::HasSubstr("at most 64 lanes"));
   std::vector<u32*> kept;
   auto const keep = [&] {
     kept.push_back(static_cast<u32*>(host::allocate_bytes(4)));

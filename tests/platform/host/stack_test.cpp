@@ -13,10 +13,10 @@ namespace warpheap { namespace {
 using testing::HasSubstr;
 
 /// More lanes at a time than the 16,384 that have a guard page.
-constexpr launch_shape crowd{20, 1024};
+constexpr launch_shape most_lanes{20, 1024};
 constexpr host::execution all_resident{.mode = host::execution_mode::deterministic,
                                        .policy = host::schedule_policy::round_robin,
-                                       .sm_count = crowd.blocks,
+                                       .sm_count = most_lanes.blocks,
                                        .blocks_per_sm = 1};
 
 struct count_each {
@@ -39,15 +39,15 @@ TEST(Stack, AnOverflowWithoutAGuardPageIsSeenWhenTheLaneEnds) {
   host::scoped_execution const use{all_resident};
   device_buffer<u32> guarded(1), counter(1);
   try {
-    launch(crowd, store_on_stack{}, crowd.blocks - 1, i64{0}, guarded.data());
+    launch(most_lanes, store_on_stack{}, most_lanes.blocks - 1, i64{0}, guarded.data());
     ADD_FAILURE() << "no error";
   } catch (host::schedule_error const& error) {
     EXPECT_THAT(error.what(), HasSubstr("thread block 19 thread 5 (warp 0 lane 5) overflowed its stack"));
   }
   EXPECT_EQ(guarded[0], 0u);
   // the backend works, and blames no other lane for what that lane left
-  launch(crowd, count_each{}, counter.data());
-  EXPECT_EQ(counter[0], crowd.blocks * crowd.threads);
+  launch(most_lanes, count_each{}, counter.data());
+  EXPECT_EQ(counter[0], most_lanes.blocks * most_lanes.threads);
 }
 
 TEST(Stack, UsingAllOfAGuardedStackIsNoOverflow) {

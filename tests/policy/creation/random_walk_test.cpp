@@ -109,14 +109,14 @@ TEST(RandomWalk, CountsPagesThatAnotherTookMeanwhile) {
   EXPECT_EQ(collisions_of<random_walk<by_word>>({1, 1}, 8), 0u);
   EXPECT_EQ(collisions_of<random_walk<together>>({1, 1}, 8), 0u);
 #if defined(__CUDACC__)
-  constexpr launch_shape crowd{264, 256};  // a few lanes may miss each other
+  constexpr launch_shape contending{264, 256};  // a few lanes may miss each other
 #else
-  constexpr launch_shape crowd{2, 3};
+  constexpr launch_shape contending{2, 3};
 #endif
-  constexpr u32 pages = crowd.blocks * crowd.threads + 2;
-  EXPECT_GT(collisions_of<random_walk<by_page>>(crowd, pages), 0u);
-  EXPECT_GT(collisions_of<random_walk<by_word>>(crowd, pages), 0u);
-  EXPECT_GT(collisions_of<random_walk<together>>(crowd, pages), 0u);
+  constexpr u32 pages = contending.blocks * contending.threads + 2;
+  EXPECT_GT(collisions_of<random_walk<by_page>>(contending, pages), 0u);
+  EXPECT_GT(collisions_of<random_walk<by_word>>(contending, pages), 0u);
+  EXPECT_GT(collisions_of<random_walk<together>>(contending, pages), 0u);
 }
 
 TEST(RandomWalk, TakesAWholeWarpsPagesWithTheSameSteps) {

@@ -245,7 +245,7 @@ std::vector<suite_entry> adinetz_entries() {
 
 std::vector<suite_entry> gelado_entries() {
   names const with_toolkit{"toolkit", "throughput", "slab_bitmap"};
-  // In files of their own: a crowd in which every lane compares and swaps may take long.
+  // In files of their own: they may take long where every contending lane compares and swaps.
   names const as_printed{"throughput_original", "ualloc_original", "tbuddy_original"};
   auto const semaphores = [](u32 batch, u64 most_threads) {
     return bench::request{

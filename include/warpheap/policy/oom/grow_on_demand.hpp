@@ -4,7 +4,7 @@
 // kernels (basic_heap::poll()). Or it waits, at most until a deadline, for a host thread that
 // serves the heap while the kernel runs (growth_service).
 //
-// The requests of all threads are one sum, so that a crowd's are answered together. Memory that the
+// The requests of all threads are one sum, so that they are answered together. Memory that the
 // host maps while the kernel runs is brought in by the threads that wait for it, because a kernel
 // for that might never start.
 // Source: ours.
@@ -110,7 +110,7 @@ class grow_on_demand {
   }
 
   /// Tells the host the sum, and reads its answers, by one thread at a time: the words are far
-  /// away, and a crowd would queue for them. `must_tell`: the caller has added to the sum. If
+  /// away, and many threads would queue for them. `must_tell`: the caller has added to the sum. If
   /// another thread polls, that one tells it.
   WARPHEAP_DEVICE void exchange_with_host(bool must_tell) const {
     // relaxed: a hint.

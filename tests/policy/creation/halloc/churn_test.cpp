@@ -114,8 +114,8 @@ TEST(HallocChurn, KeepsTwoHeapsOfOneWarpApart) {
     });
 }
 
-/// A crowd at a full heap: all are refused, and soon by slabs' notes alone.
-TEST(HallocChurn, RefusesACrowdWithoutReadingTheWordsAgain) {
+/// Threads contend for a full heap: all are refused, and soon by slabs' notes alone.
+TEST(HallocChurn, RefusesContendingThreadsWithoutReadingTheWordsAgain) {
   for_each_schedule(30, [] {
     halloc_pool<> const pool{2};
     auto blocks = allocate(pool, {11, 1}, 3072);
@@ -123,7 +123,7 @@ TEST(HallocChurn, RefusesACrowdWithoutReadingTheWordsAgain) {
     ASSERT_EQ(blocks.size(), 10u);
     creation::halloc_work before;
     for (u32 round = 0; round < 4; ++round) {
-      // The first lanes of a crowd may still be promised chunks of heads, and outdate notes when
+      // The first of the lanes may still be promised chunks of heads, and outdate notes when
       // they give them back.
       if (round == 1) before = pool.allocator().work();
       auto const more = allocate(pool, {4, 40}, 3072);

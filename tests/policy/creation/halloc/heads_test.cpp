@@ -114,15 +114,15 @@ TEST(HallocHeads, TheLastSlabsComeOneAtATime) {
   pool.expect_quiet(blocks);
 }
 
-/// The outcome of a crowd: work, and next heads of its size.
-struct crowd_outcome {
+/// The outcome of contention: work, and next heads of the size.
+struct contention_outcome {
   u64 dry = 0, ahead = 0;
   bool sound = false;
 };
 template <class Faults>
-crowd_outcome crowd_in_a_fresh_heap() {
+contention_outcome contend_in_a_fresh_heap() {
   halloc_pool<counting_halloc<Faults>> const pool{256};
-  crowd_outcome made;
+  contention_outcome made;
   auto const blocks = allocate(pool, {4, 64}, 3072);
   made.sound = std::count(blocks.begin(), blocks.end(), nullptr) == 0 && pool.is_quiet(256);
   made.dry = pool.allocator().work().dry_rows;
@@ -133,7 +133,7 @@ crowd_outcome crowd_in_a_fresh_heap() {
 TEST(HallocHeads, ARowThatRanDryHasMoreAhead) {
   u64 deeper = 0, dry = 0;
   for_each_schedule(60, [&] {
-    auto const made = crowd_in_a_fresh_heap<halloc_parts::no_faults>();
+    auto const made = contend_in_a_fresh_heap<halloc_parts::no_faults>();
     EXPECT_TRUE(made.sound);
     EXPECT_LE(made.ahead, 4u * 4) << "four rows, four each";
     deeper += made.ahead > 4;
@@ -147,8 +147,8 @@ TEST(HallocHeads, ARowThatRanDryHasMoreAhead) {
 
 #if !defined(__CUDACC__)
 
-/// Crowds of several pools' worth: no lane searches a heap that has free slabs, as long as a row's
-/// head is on its way.
+/// Threads contend for several pools' worth: no lane searches a heap that has free slabs, as long
+/// as a row's head is on its way.
 TEST(HallocHeads, FirstBurstsWaitForTheRowsAndHardlySearch) {
   constexpr u64 bursts = 6;
   u64 searches = 0;
@@ -178,7 +178,7 @@ struct overwrites_next_heads : halloc_parts::no_faults {
 };
 
 TEST(HallocHeads, ANextHeadThatIsOverwrittenIsNoticed) {
-  EXPECT_TRUE(find_failing_schedule(60, [] { return crowd_in_a_fresh_heap<overwrites_next_heads>().sound; }));
+  EXPECT_TRUE(find_failing_schedule(60, [] { return contend_in_a_fresh_heap<overwrites_next_heads>().sound; }));
 }
 
 #endif

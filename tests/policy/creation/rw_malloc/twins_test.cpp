@@ -39,7 +39,7 @@ bool finds_what_stays_free(u32 blocks, u64 units, launch_shape shape, u32 rounds
   return found.served != 0 && found.unfounded == 0 && pool.is_quiet(others);
 }
 
-/// Whether a crowd that asks for more than there is gets all of it.
+/// Whether contending threads that ask for more than there is get all of it.
 template <class Heap>
 bool serves_all_there_is(launch_shape shape, u64 blocks, u64 units) {
   unit_pool<Heap> const pool{blocks * units};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests larger than a page: runs from the end of the heap, as many as fit, beside chunks at the
-// front. Crowds of them are in host/crowd_test.cpp.
+// front. Contention for them is in host/contention_test.cpp.
 #include <algorithm>
 
 #include "pool_fixture.hpp"

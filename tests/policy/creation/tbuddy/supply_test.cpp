@@ -206,7 +206,7 @@ TEST(TbuddySupply, LeavesAnExhaustionNoteThatTheNextRoomEnds) {
 
 #if !defined(__CUDACC__)
 
-/// Whether a crowd gets its answers from a full pool in at most `steps` steps.
+/// Whether contending threads get their answers from a full pool in at most `steps` steps.
 bool answers_within(tbuddy_pool const& pool, u64 steps) {
   host::scoped_execution const use{{.mode = host::execution_mode::deterministic, .step_cap = steps}};
   try {
@@ -218,7 +218,7 @@ bool answers_within(tbuddy_pool const& pool, u64 steps) {
 }
 
 // A lane needs some forty steps at least to go up and down the 13 orders.
-TEST(TbuddySupply, AnswersACrowdAtAFullHeapByTheExhaustionNote) {
+TEST(TbuddySupply, AnswersContendingThreadsAtAFullHeapByTheExhaustionNote) {
   tbuddy_pool const pool{4096};
   EXPECT_NE(allocate(pool, {1, 1}, 4096 * tbuddy_pool::page_bytes)[0], nullptr);
   EXPECT_TRUE(answers_within(pool, 1u << 20)) << "the first of them searches";
@@ -269,10 +269,10 @@ bool searches_for_what_is_there(demand const& with) {
   return report[0].served != 0 && watched_tree::pages == 0 && watched_tree::most <= with.pages;
 }
 
-// A crowd of which most lanes are refused: those search nothing.
+// Most of the contending lanes are refused, and those search nothing.
 TEST(TbuddySupply, LetsNoMoreLanesSearchTheTreeThanThereAreBlocksForThem) {
-  constexpr demand crowds[] = {{1, {5, 1}, 0}, {3, {2, 20}, 1}, {8, {2, 20}, 3}, {33, {3, 33}, 2}};
-  for (auto const& with : crowds)
+  constexpr demand demands[] = {{1, {5, 1}, 0}, {3, {2, 20}, 1}, {8, {2, 20}, 3}, {33, {3, 33}, 2}};
+  for (auto const& with : demands)
     for_each_schedule(60, [&] {
       EXPECT_TRUE(searches_for_what_is_there<watched_supply>(with)) << watched_tree::most << " of " << with.pages;
     });

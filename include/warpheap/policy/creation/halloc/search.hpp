@@ -20,9 +20,9 @@
 //       the first look, there is a second and last round before the mutex is unlocked. No slab can
 //       pass from one side to the other during that round.
 //
-// A crowd on a full heap shares searches (sync/shared_pass.hpp): a call accepts the answer of any
-// search that began after the call did. And a slab whose words were searched in vain keeps a note
-// of that, so only slabs in which something was freed since are read again.
+// Contending threads on a full heap share searches (sync/shared_pass.hpp): a call accepts the
+// answer of any search that began after the call did. And a slab whose words were searched in vain
+// keeps a note of that, so only slabs in which something was freed since are read again.
 #pragma once
 
 #include "../../../platform/backoff.hpp"

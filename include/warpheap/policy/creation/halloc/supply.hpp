@@ -11,7 +11,7 @@
 // it. The next head was found ahead of time, so the row is locked for a few atomics only. The
 // thread searches for one more after it has unlocked the row, and several such searches may run at
 // once. A row in use that had no next head ready keeps one more of them from then on, four at most:
-// a crowd takes a slab of large blocks in less time than a search needs.
+// contending threads take a slab of large blocks in less time than a search needs.
 //
 //   halloc.P1  slabs come from TBuddy and go back under a mutex, and each move is counted before
 //       the mutex is unlocked. So two equal counts have no move between them, and the thread that
@@ -161,7 +161,7 @@ class slab_supply {
   WARPHEAP_DEVICE replaced replace(u32 entry, u32 seen) const {
     u32 const size = entry % sizes;
     atomic_ref<u64> const lock = table().lock_of(entry);
-    // relaxed: a hint, so that a crowd's attempts do not keep the lock's owner from its row.
+    // relaxed: a hint, so that contending attempts do not keep the lock's owner from its row.
     if (lock.load(order::relaxed) & row_lock) return replaced::by_others;
     // acquire: the row as its last owner left it; pairs with the release in unlock().
     u64 const more_ahead = lock.fetch_or(row_lock, order::acquire);
@@ -176,9 +176,9 @@ class slab_supply {
     u32 next = take_next(entry, size);
     bool const dry = next == 0;
     if (dry) next = find(table(), size, needed::now) + 1;
-    // No head at all is better than one without room, of which a crowd would promise itself blocks
-    // and give them back. relaxed: a thread that uses the head checks the slab's state. Only the
-    // low part changes: it becomes exactly `next`.
+    // No head at all is better than one without room, of which threads would promise themselves
+    // blocks and give them back. relaxed: a thread that uses the head checks the slab's state. Only
+    // the low part changes: it becomes exactly `next`.
     table().head(entry).fetch_add(u64{next} - u64{head}, order::relaxed);
     u64 const wanted = dry && head != 0 && more_ahead + 1 < Table::most_ahead ? more_ahead + 1 : more_ahead;
     unlock(entry, wanted);

@@ -114,8 +114,8 @@ class search {
     return sweep(0, overlap < groups ? overlap : groups, sought, is_like, number);
   }
 
-  /// Looks at some words from a random place on. Without this, crowds would all begin at the first
-  /// run of a group and meet there. False if the look is to end.
+  /// Looks at some words from a random place on. Without this, all contending threads would begin
+  /// at the first run of a group and meet there. False if the look is to end.
   WARPHEAP_DEVICE bool glance(u64 first, run_wish sought, bool is_like) {
     u64 const words = u64{look_.lanes()} * look_type::lane_words;
     if (sought.units > 32 * words) return glance_at_places(first, sought, is_like);

@@ -73,8 +73,8 @@ class take {
     u32 const base = locked + rank_ * Each, words = run.words();
     u32 ours = words - base < Each ? words - base : Each;
     if (base >= words) ours = 0;
-    // We lock only words below the first one held: crowds that lock words that they cannot keep
-    // would never finish.
+    // We lock only words below the first one held: contending threads that lock words that they
+    // cannot keep would never finish.
     u32 held = 0, got = 0;  // bit i: our i-th word
     for (u32 i = 0; i < Each; ++i)
       if (i < ours && glance<Each>(run.first_word() + base + i).locked()) held |= 1u << i;

@@ -54,9 +54,9 @@ class run_pages {
     return true;
   }
 
-  /// Makes one attempt to say that there are free pages below the last `above`. A crowd that frees
-  /// upwards would try for as long as it frees. If the hint starts a search too low, the search
-  /// goes on from the heap's end.
+  /// Makes one attempt to say that there are free pages below the last `above`. Threads that
+  /// free upwards would retry for as long as they free. If the hint starts a search too low, the
+  /// search goes on from the heap's end.
   WARPHEAP_DEVICE void lower_used(u64 above) const {
     // relaxed: a hint.
     u64 used = table_.run_word(control::used_above).load(order::relaxed);

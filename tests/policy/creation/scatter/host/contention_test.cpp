@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Crowds that ask for runs of pages. A search answers a round of callers, so the cost of a call
+// Threads that contend for runs of pages. A search answers a round of callers, so a call's cost
 // does not grow with their number, whether they fill the heap to the last page or it has no room
 // left. No refused size is free afterwards.
 #include <algorithm>
 
 #include "policy/creation/scatter/pool_fixture.hpp"
 
-namespace scatter_crowd_test {
+namespace scatter_contention_test {
 
 using namespace warpheap;
 using namespace warpheap::test;
@@ -71,9 +71,9 @@ host::execution wide_machine(u64 seed, u64 steps_a_thread) {
 
 constexpr u64 steps_a_run = 100, steps_a_chunk = 4000;
 
-// When each call searched under the mutex, a crowd took 659 ms on an H200 for 2^20 runs of two
-// pages, with a search for each warp.
-TEST(ScatterCrowd, TakesTheWholePoolInFewSearches) {
+// When each call searched under the mutex, 2^20 runs of two pages took 659 ms on an H200,
+// with a search for each warp.
+TEST(ScatterContention, TakesTheWholePoolInFewSearches) {
   for (u64 seed = 0; seed < 6; ++seed) {
     host::scoped_execution const use{wide_machine(seed, steps_a_run)};
     SCOPED_TRACE(seed);
@@ -93,7 +93,7 @@ TEST(ScatterCrowd, TakesTheWholePoolInFewSearches) {
 }
 
 /// A heap in which every second page is taken: there is room, but not for a run.
-TEST(ScatterCrowd, IsRefusedTogetherWhereNoTwoPagesAreFree) {
+TEST(ScatterContention, IsRefusedTogetherWhereNoTwoPagesAreFree) {
   for (u64 seed = 0; seed < 4; ++seed) {
     host::scoped_execution const use{wide_machine(seed, steps_a_chunk)};
     SCOPED_TRACE(seed);
@@ -124,7 +124,7 @@ u64 smallest_refused(std::vector<void*> const& blocks, bool by_logarithm) {
   return smallest;
 }
 
-TEST(ScatterCrowd, OfMixedSizesIsServedWhereThereIsRoom) {
+TEST(ScatterContention, OfMixedSizesIsServedWhereThereIsRoom) {
   for (u64 seed = 0; seed < 8; ++seed) {
     host::scoped_execution const use{wide_machine(seed, steps_a_chunk)};
     for (bool const by_logarithm : {false, true}) {
@@ -142,7 +142,7 @@ TEST(ScatterCrowd, OfMixedSizesIsServedWhereThereIsRoom) {
 }
 
 /// Nothing is freed, so a size that a call found nowhere at one instant is nowhere at the end.
-TEST(ScatterCrowd, OfMixedSizesIsRefusedOnlyWhatIsNotThere) {
+TEST(ScatterContention, OfMixedSizesIsRefusedOnlyWhatIsNotThere) {
   for (u64 seed = 0; seed < 8; ++seed) {
     host::scoped_execution const use{wide_machine(seed, steps_a_chunk)};
     for (bool const by_logarithm : {false, true}) {
@@ -160,4 +160,4 @@ TEST(ScatterCrowd, OfMixedSizesIsRefusedOnlyWhatIsNotThere) {
   }
 }
 
-}  // namespace scatter_crowd_test
+}  // namespace scatter_contention_test
