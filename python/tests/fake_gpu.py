@@ -38,7 +38,7 @@ class FakeGpu:
         monkeypatch.setattr(driver, "device_number", lambda device: 0)
         monkeypatch.setattr(driver, "current", lambda device: contextlib.nullcontext())
         monkeypatch.setattr(driver, "context_number", lambda: 1)
-        names = ("plan", "place", "initialize", "count", "extend", "note_brought_in", "find_used_end", "withdraw", "shrink")
+        names = ("plan", "place", "initialize", "count", "extend", "note_added", "find_used_end", "decommit", "shrink")
         monkeypatch.setattr(heap, "kernels", lambda *_: {name: name for name in names})
         return self
 
@@ -155,8 +155,8 @@ class FakeGpu:
 
     def place(self, record, memory, nbytes, pool):
         assert memory == _BEGIN and self._usable(memory + pool, memory + nbytes), "metadata"
-        assert self._usable(memory, memory + record.present) and record.shared == self.words
-        self.known = record.present
+        assert self._usable(memory, memory + record.committed) and record.shared == self.words
+        self.known = record.committed
         record.pool_bytes, record.metadata_bytes, record.handle, record.fills = pool, nbytes - pool, memory + pool + 4096, 0
 
     def initialize(self, record):
@@ -166,16 +166,16 @@ class FakeGpu:
         assert begin == self.known and self._usable(_BEGIN + begin, _BEGIN + end)
         self.known = end
 
-    def note_brought_in(self, record, begin, end):
+    def note_added(self, record, begin, end):
         assert self.calls[-2] == "extend" and end == self.known
 
-    def find_used_end(self, record, present):
-        assert record.answer == 0 and present == self.known
+    def find_used_end(self, record, committed):
+        assert record.answer == 0 and committed == self.known
         record.answer = self.used_end
 
-    def withdraw(self, record, begin, end):
+    def decommit(self, record, begin, end):
         assert record.answer == 0 and self.used_end <= begin and end == self.known
         record.answer, self.known = self.stays, begin
 
-    def shrink(self, record, present):
-        assert present == self.known
+    def shrink(self, record, committed):
+        assert committed == self.known

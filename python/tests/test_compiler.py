@@ -30,7 +30,7 @@ def test_every_allocator_is_placed_by_a_kernel(name):
     kernels = warpheap.compile(setup_source(name), "sm_80", "ptx", ["-rdc=false"]).decode()
     for kernel in ("plan", "place", "initialize", "count"):
         assert f".entry warpheap_{kernel}" in kernels
-    for kernel in ("extend", "note_brought_in", "find_used_end", "withdraw", "shrink"):
+    for kernel in ("extend", "note_added", "find_used_end", "decommit", "shrink"):
         assert (f".entry warpheap_{kernel}" in kernels) == (name in WITH_LIMIT)
 
 

@@ -115,7 +115,7 @@ def test_memory_is_mapped_before_the_heap_is_told(gpu):
         gpu.calls.clear()
         assert grows.grow(GRANULE + 1) == 2 * GRANULE
         chunk = ["cuMemCreate", "cuMemMap", "cuMemRelease"]
-        assert gpu.calls == [*chunk, "cuMemSetAccess", "extend", "note_brought_in"], "two chunks in one part"
+        assert gpu.calls == [*chunk, "cuMemSetAccess", "extend", "note_added"], "two chunks in one part"
         assert gpu.known == grows.committed_bytes == 4 * GRANULE
         gpu.calls.clear()
         assert grows.grow(0) == 0 and gpu.calls == []
@@ -150,7 +150,7 @@ def test_memory_is_unmapped_when_the_heap_has_given_it_up(gpu):
         assert grows.trim() == 2 * GRANULE, "of the parts of four and two chunks, the last"
         order = [name for name in gpu.calls if not name.startswith(("cuMemcpy", "cuMemset"))]
         wait = "cuStreamSynchronize"
-        assert order == ["find_used_end", wait, "withdraw", wait, "shrink", wait, "cuMemUnmap"]
+        assert order == ["find_used_end", wait, "decommit", wait, "shrink", wait, "cuMemUnmap"]
         assert gpu.known == grows.committed_bytes == 6 * GRANULE
         gpu.used_end = 0
         assert grows.trim() == 4 * GRANULE and gpu.left == before, "all but what it had at first"
@@ -164,7 +164,7 @@ def test_memory_that_a_kernel_took_meanwhile_stays(gpu):
         gpu.stays = 1
         gpu.calls.clear()
         assert grows.trim() == 0 and grows.committed_bytes == gpu.known == 4 * GRANULE
-        assert "cuMemUnmap" not in gpu.calls and gpu.calls[-2:] == ["extend", "note_brought_in"]
+        assert "cuMemUnmap" not in gpu.calls and gpu.calls[-2:] == ["extend", "note_added"]
         gpu.stays = 0
         assert grows.trim() == 2 * GRANULE
 

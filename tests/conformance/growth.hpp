@@ -89,7 +89,7 @@ class kernel_runner {
 };
 
 #if defined(__CUDACC__)
-/// Runs them while a service brings memory.
+/// Runs them while a service commits memory.
 template <class Allocator>
 class kernel_runner<Allocator, true> : public kernel_runner<Allocator, false> {
  public:
@@ -120,7 +120,7 @@ struct serve_while_running {
   }
 };
 
-/// Runs them while memory is brought: by a service, or, where a seed orders all steps, by a lane
+/// Runs them while memory is committed: by a service, or, where a seed orders all steps, by a lane
 /// that the schedule knows of.
 template <class Allocator>
 class kernel_runner<Allocator, true> {

@@ -65,9 +65,9 @@ class harness {
     return made;
   }
 
-  /// All of the pool gets memory, also if kernels would make it grow. For checks of counts, which
+  /// Commits all of the pool, also if kernels would make it grow. For checks of counts, which
   /// are of what has memory, and of how large blocks lie, which is another way in a pool that grew.
-  void bring_all_memory() {
+  void commit_all_memory() {
     if constexpr (waits_for_memory<Allocator>) heap().grow(with_.pool_bytes);
   }
 

@@ -255,7 +255,7 @@ TEST(PolledHeap, UsesAndTrimsWhatAServiceHasMapped) {
   for (bool const trims : {true, false}) {
     EXPECT_EQ(take(heap, shape, block_bytes, blocks), 0u);
     EXPECT_EQ(heap.serve(), threads * block_bytes);
-    EXPECT_EQ(heap.available_slots(block_bytes), 0u) << "no call and no kernel has brought it in";
+    EXPECT_EQ(heap.available_slots(block_bytes), 0u) << "no call and no kernel has added it";
     EXPECT_EQ(trims ? heap.trim() : heap.poll(), trims ? threads * block_bytes : 0);
   }
   EXPECT_EQ(heap.available_slots(block_bytes), threads);
@@ -278,7 +278,7 @@ TEST(PolledHeap, HearsOfEveryRefusal) {
 
 /// A pool that is never larger.
 struct no_pool {
-  WARPHEAP_DEVICE void bring(u64, u64) const {}
+  WARPHEAP_DEVICE void add_committed(u64, u64) const {}
 };
 
 /// Kernel: each thread is refused once, the first for much, the others for little.

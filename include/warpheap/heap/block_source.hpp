@@ -110,8 +110,8 @@ template <class Creation>
 struct pool_access {
   Creation creation;
 
-  /// Makes blocks of bytes in [from, to) of a pool that grows.
-  WARPHEAP_DEVICE void bring(u64 from, u64 to) const { creation.bring(from, to); }
+  /// Makes blocks of the committed bytes in [from, to) of a pool that grows.
+  WARPHEAP_DEVICE void add_committed(u64 from, u64 to) const { creation.add_committed(from, to); }
   /// Frees what another thread has handed over to be freed.
   WARPHEAP_DEVICE void give_back(void* memory) const { creation.destroy(memory); }
 };

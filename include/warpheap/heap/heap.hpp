@@ -375,7 +375,7 @@ class basic_heap {
   }
 
   void initialize(stream_view on) {
-    if constexpr (growing_pool<reserve_pool_type>) ref_.creation().initialize(on, growth_.present());
+    if constexpr (growing_pool<reserve_pool_type>) ref_.creation().initialize(on, growth_.committed_word());
     else ref_.creation().initialize(on);
     if constexpr (overflows) ref_.oom().initialize(on);
     if constexpr (keeps_state<oom_type>) ref_.oom().initialize(memory_.bytes, on);

@@ -4,11 +4,11 @@
 // WARPHEAP_GROWTH_KERNELS(allocator) defines, by any number of thread blocks of 256 threads:
 //
 //   warpheap_extend           bytes [from, to) of the pool have memory now: blocks are made of them
-//   warpheap_note_brought_in  after it, for the same bytes
+//   warpheap_note_added       after it, for the same bytes
 //   warpheap_find_used_end    raises record->answer to where the last slab in use ends
-//   warpheap_withdraw         no blocks are made of bytes [from, to) from now on; adds to
+//   warpheap_decommit         no blocks are made of bytes [from, to) from now on; adds to
 //                             record->answer the slabs there that are in use, and remain so
-//   warpheap_shrink           the first `present` bytes have memory, and no others
+//   warpheap_shrink           the first `committed` bytes have memory, and no others
 //
 // For NVRTC only.
 #pragma once
@@ -34,47 +34,48 @@ struct kernel_growth {
   }
 
   static WARPHEAP_DEVICE void extend(heap_record* record, u64 from, u64 to) {
+    visit(record, [=](creation_type const& creation, growth_state* state) {
+      creation.extend(from, to, &state->committed, {});
+    });
+  }
+  static WARPHEAP_DEVICE void note_added(heap_record* record, u64 from, u64 to) {
+    if (global_thread_index() == 0) detail::note_added{}(setup::growth_of(record), from, to);
+  }
+  static WARPHEAP_DEVICE void find_used_end(heap_record* record, u64 committed) {
     visit(record,
-          [=](creation_type const& creation, growth_state* state) { creation.extend(from, to, &state->present, {}); });
+          [=](creation_type const& creation, growth_state*) { creation.find_used_end(committed, &record->answer); });
   }
-  static WARPHEAP_DEVICE void note_brought_in(heap_record* record, u64 from, u64 to) {
-    if (global_thread_index() == 0) detail::note_brought_in{}(setup::growth_of(record), from, to);
+  static WARPHEAP_DEVICE void decommit(heap_record* record, u64 from, u64 to) {
+    visit(record, [=](creation_type const& creation, growth_state*) { creation.decommit(from, to, &record->answer); });
   }
-  static WARPHEAP_DEVICE void find_used_end(heap_record* record, u64 present) {
-    visit(record,
-          [=](creation_type const& creation, growth_state*) { creation.find_used_end(present, &record->answer); });
-  }
-  static WARPHEAP_DEVICE void withdraw(heap_record* record, u64 from, u64 to) {
-    visit(record, [=](creation_type const& creation, growth_state*) { creation.withdraw(from, to, &record->answer); });
-  }
-  static WARPHEAP_DEVICE void shrink(heap_record* record, u64 present) {
+  static WARPHEAP_DEVICE void shrink(heap_record* record, u64 committed) {
     if (global_thread_index() != 0) return;
     auto* const state = setup::growth_of(record);
-    state->present = state->claimed = state->brought = present;
+    state->committed = state->claimed = state->added = committed;
     state->at_once = 0;
   }
 };
 
 }}  // namespace warpheap::WARPHEAP_BACKEND
 
-#define WARPHEAP_GROWTH_KERNELS(...)                                                                             \
-  extern "C" __global__ void warpheap_extend(warpheap::heap_record* record, unsigned long long from,             \
-                                             unsigned long long to) {                                            \
-    warpheap::kernel_growth<__VA_ARGS__>::extend(record, from, to);                                              \
-  }                                                                                                              \
-  extern "C" __global__ void warpheap_note_brought_in(warpheap::heap_record* record, unsigned long long from,    \
-                                                      unsigned long long to) {                                   \
-    warpheap::kernel_growth<__VA_ARGS__>::note_brought_in(record, from, to);                                     \
-  }                                                                                                              \
-  extern "C" __global__ void warpheap_find_used_end(warpheap::heap_record* record, unsigned long long present) { \
-    warpheap::kernel_growth<__VA_ARGS__>::find_used_end(record, present);                                        \
-  }                                                                                                              \
-  extern "C" __global__ void warpheap_withdraw(warpheap::heap_record* record, unsigned long long from,           \
-                                               unsigned long long to) {                                          \
-    warpheap::kernel_growth<__VA_ARGS__>::withdraw(record, from, to);                                            \
-  }                                                                                                              \
-  extern "C" __global__ void warpheap_shrink(warpheap::heap_record* record, unsigned long long present) {        \
-    warpheap::kernel_growth<__VA_ARGS__>::shrink(record, present);                                               \
+#define WARPHEAP_GROWTH_KERNELS(...)                                                                               \
+  extern "C" __global__ void warpheap_extend(warpheap::heap_record* record, unsigned long long from,               \
+                                             unsigned long long to) {                                              \
+    warpheap::kernel_growth<__VA_ARGS__>::extend(record, from, to);                                                \
+  }                                                                                                                \
+  extern "C" __global__ void warpheap_note_added(warpheap::heap_record* record, unsigned long long from,           \
+                                                 unsigned long long to) {                                          \
+    warpheap::kernel_growth<__VA_ARGS__>::note_added(record, from, to);                                            \
+  }                                                                                                                \
+  extern "C" __global__ void warpheap_find_used_end(warpheap::heap_record* record, unsigned long long committed) { \
+    warpheap::kernel_growth<__VA_ARGS__>::find_used_end(record, committed);                                        \
+  }                                                                                                                \
+  extern "C" __global__ void warpheap_decommit(warpheap::heap_record* record, unsigned long long from,             \
+                                               unsigned long long to) {                                            \
+    warpheap::kernel_growth<__VA_ARGS__>::decommit(record, from, to);                                              \
+  }                                                                                                                \
+  extern "C" __global__ void warpheap_shrink(warpheap::heap_record* record, unsigned long long committed) {        \
+    warpheap::kernel_growth<__VA_ARGS__>::shrink(record, committed);                                               \
   }
 
 #endif

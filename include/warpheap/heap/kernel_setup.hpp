@@ -27,9 +27,9 @@ struct heap_record {
   u64 metadata_bytes = 0;
   u64 handle = 0;
   u64 available = 0;
-  u64 present = 0;  ///< of a pool that grows, bytes that have memory; the program writes it, and
-  u64 shared = 0;   ///< the device's address of the words of growth_word
-  u64 answer = 0;   ///< of a kernel of kernel_growth.hpp; 0 before it
+  u64 committed = 0;  ///< of a pool that grows, bytes that have memory; the program writes it, and
+  u64 shared = 0;     ///< the device's address of the words of growth_word
+  u64 answer = 0;     ///< of a kernel of kernel_growth.hpp; 0 before it
 };
 
 template <class Allocator>
@@ -57,7 +57,7 @@ struct kernel_setup {
     u8* const reference = tail + placement::state_bytes(pool);
     record->handle = reinterpret_cast<u64>(reference);
     if constexpr (growing_pool<typename Allocator::reserve_pool_type>)
-      *growth_of(record) = first_growth_state(pool, record->present, reinterpret_cast<u64*>(record->shared));
+      *growth_of(record) = first_growth_state(pool, record->committed, reinterpret_cast<u64*>(record->shared));
     if constexpr (requests_growth<oom_type>) new (reference) Allocator{creation, oom_type{growth_of(record)}};
     else new (reference) Allocator{creation};
     record->pool_bytes = creation.pool_bytes();
@@ -91,7 +91,7 @@ struct kernel_setup {
  private:
   static WARPHEAP_DEVICE void initialize(heap_record const* record, creation_type const& creation) {
     if constexpr (growing_pool<typename Allocator::reserve_pool_type>)
-      creation.initialize({}, &growth_of(record)->present);
+      creation.initialize({}, &growth_of(record)->committed);
     else creation.initialize({});
   }
 };

@@ -20,14 +20,14 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace detail {
 /// Kernel, one thread: a kernel before it has made blocks of the bytes in [from, to). Calls then
 /// take them for no news, and are not tried again in vain. If a call has claimed some of them, it
 /// says so itself (growth.G2).
-struct note_brought_in {
+struct note_added {
   WARPHEAP_DEVICE void operator()(growth_state* state, u64 from, u64 to) const {
     // relaxed: a bound of what is refused from now on (growth.G4).
     atomic_ref<u64>{state->at_once}.store(0, order::relaxed);
     // relaxed: it divides the work, as in grow_on_demand.
     if (!atomic_ref<u64>{state->claimed}.compare_exchange(from, to, order::relaxed, order::relaxed)) return;
     // release: the slabs are free; pairs with the acquire in more_may_be_there().
-    atomic_ref<u64>{state->brought}.fetch_add(to - from, order::release);
+    atomic_ref<u64>{state->added}.fetch_add(to - from, order::release);
   }
 };
 
@@ -44,49 +44,49 @@ class pool_growth<Creation, ReservePool, Oom> {
   /// State for a heap whose reserve has acquired its pool; `memory` is zero or not, and aligned.
   void place(void* memory, ReservePool const& reserve) {
     state_ = static_cast<growth_state*>(memory);
-    u64 const present = reserve.committed();
+    u64 const committed = reserve.committed();
     u64* shared = nullptr;
     if constexpr (requests_growth<Oom>) {
       shared_ = reserve.share(growth_word::count);
-      shared_.store(growth_word::mapped, present);
+      shared_.store(growth_word::mapped, committed);
       shared = shared_.device();
     }
-    growth_state const first = first_growth_state(reserve.limit(), present, shared);
+    growth_state const first = first_growth_state(reserve.limit(), committed, shared);
     backend::copy_bytes(state_, &first, sizeof first);
     host_ = std::make_unique<host_state>();
-    host_->brought = present;
+    host_->added = committed;
   }
 
   growth_state* state() const { return state_; }
-  u64 const* present() const { return &state_->present; }
+  u64 const* committed_word() const { return &state_->committed; }
 
   size_t grow(Creation const& creation, ReservePool& reserve, size_t bytes, stream_view on) {
     std::lock_guard const lock{host_->mutex};
     size_t const before = reserve.committed();
     reserve.commit(bytes);
-    bring_in(creation, reserve, on);
+    add_committed(creation, reserve, on);
     return reserve.committed() - before;
   }
 
   size_t trim(Creation const& creation, ReservePool& reserve) {
     std::lock_guard const lock{host_->mutex};
-    bring_in(creation, reserve, {});  // what is absent would count as used
+    add_committed(creation, reserve, {});  // what was not added would count as used
     size_t const before = reserve.committed();
     creation.find_used_end(before, fresh_answer());
     size_t const kept = reserve.kept_for(answer());
     if (kept == before) return 0;
-    creation.withdraw(kept, before, fresh_answer());
-    host_->brought = kept;
+    creation.decommit(kept, before, fresh_answer());
+    host_->added = kept;
     if (answer() != 0) {  // a kernel was running, and has taken some
-      bring_in(creation, reserve, {});
+      add_committed(creation, reserve, {});
       return 0;
     }
     if constexpr (requests_growth<Oom>) shared_.store(growth_word::mapped, kept);
     backend::fill_bytes(&state_->at_once, 0, sizeof(u64));  // no kernel runs that lacks anything
     u64 const now = kept;
-    backend::copy_bytes(&state_->present, &now, sizeof now);
+    backend::copy_bytes(&state_->committed, &now, sizeof now);
     backend::copy_bytes(&state_->claimed, &now, sizeof now);
-    backend::copy_bytes(&state_->brought, &now, sizeof now);
+    backend::copy_bytes(&state_->added, &now, sizeof now);
     reserve.decommit(kept);
     return before - kept;
   }
@@ -119,7 +119,7 @@ class pool_growth<Creation, ReservePool, Oom> {
   size_t poll(Creation const& creation, ReservePool& reserve, stream_view on) requires requests_growth<Oom> {
     size_t const mapped = serve(reserve);
     std::lock_guard const lock{host_->mutex};
-    bring_in(creation, reserve, on);
+    add_committed(creation, reserve, on);
     return mapped;
   }
 
@@ -127,17 +127,17 @@ class pool_growth<Creation, ReservePool, Oom> {
   struct host_state {
     std::mutex mutex;
     u64 answered = 0;  ///< the requests up to this sum
-    u64 brought = 0;   ///< the first bytes of the pool, of which blocks are made
+    u64 added = 0;     ///< the first bytes of the pool, of which blocks are made
   };
 
-  /// Makes blocks of all that has memory, also of what a service mapped and no call brought in.
-  void bring_in(Creation const& creation, ReservePool const& reserve, stream_view on) {
+  /// Makes blocks of all that has memory, also of what a service mapped and no call added.
+  void add_committed(Creation const& creation, ReservePool const& reserve, stream_view on) {
     u64 const committed = reserve.committed();
-    if (committed == host_->brought) return;
+    if (committed == host_->added) return;
     if constexpr (requests_growth<Oom>) shared_.store(growth_word::mapped, committed);
-    creation.extend(host_->brought, committed, &state_->present, on);
-    if constexpr (requests_growth<Oom>) launch(on, {1, 1}, note_brought_in{}, state_, host_->brought, committed);
-    host_->brought = committed;
+    creation.extend(host_->added, committed, &state_->committed, on);
+    if constexpr (requests_growth<Oom>) launch(on, {1, 1}, note_added{}, state_, host_->added, committed);
+    host_->added = committed;
   }
 
   /// Half as much, and so on, where the device lacks the memory for all.

@@ -2,18 +2,18 @@
 // What a heap over a pool that grows keeps in device memory, and in words shared with the host: how
 // far its memory reaches, and how much calls have asked for in vain.
 //
-//   growth.G1  the pool's first `present` bytes have memory. The host maps before it raises
-//       `mapped`, from which a thread of the device raises `present`.
-//   growth.G2  brought <= claimed <= present. Calls bring in the bytes up to `claimed`, each part
-//       by the call that claimed it; the first `brought` bytes, and no others, are claimed and
-//       done, but for their order. A kernel that the host launches brings in all that is present.
+//   growth.G1  the pool's first `committed` bytes have memory. The host maps before it raises
+//       `mapped`, from which a thread of the device raises `committed`.
+//   growth.G2  added <= claimed <= committed. Calls make blocks of the bytes up to `claimed`, each
+//       part by the call that claimed it. The first `added` bytes, and no others, are claimed and
+//       done, but for their order. A kernel that the host launches adds all that is committed.
 //   growth.G3  `unmet` only rises, in both places. The host answers each value that it sees: by
 //       `mapped` if there is more memory now, else by `refused`. A refusal comes after all that was
 //       mapped. Where no call waits, the host may leave both words: the kernel that it launches
-//       raises `present`.
+//       raises `committed`.
 //   growth.G4  `at_once` is at least what the threads of any kernel lacked at one time since the
-//       host brought memory in: as many requests as the kernel has threads, each of the largest
-//       size that was refused. The host maps no more for one answer, because a thread that tries
+//       host added memory: as many requests as the kernel has threads, each of the largest size
+//       that was refused. The host maps no more for one answer, because a thread that tries
 //       again adds to `unmet` each time.
 #pragma once
 
@@ -21,16 +21,16 @@
 
 namespace warpheap {
 
-/// In device memory. At first `claimed` and `brought` are `present`, and the counts 0.
+/// In device memory. At first `claimed` and `added` are `committed`, and the counts 0.
 struct growth_state {
-  u64 limit;    ///< bytes that the pool may have
-  u64* shared;  ///< the words below; nullptr if no call posts requests
-  u64 present;  ///< bytes
-  u64 answer;   ///< of a kernel of trim()
-  u64 claimed;  ///< bytes
-  u64 brought;  ///< bytes, a sum
-  u64 polling;  ///< 1: a thread is reading what the host has written
-  u64 refused;  ///< as the host wrote it lately
+  u64 limit;      ///< bytes that the pool may have
+  u64* shared;    ///< the words below; nullptr if no call posts requests
+  u64 committed;  ///< bytes
+  u64 answer;     ///< of a kernel of trim()
+  u64 claimed;    ///< bytes
+  u64 added;      ///< bytes, a sum
+  u64 polling;    ///< 1: a thread is reading what the host has written
+  u64 refused;    ///< as the host wrote it lately
   u64 padding[8];
   u64 unmet;    ///< bytes; apart from the others, because every refused call adds to it
   u64 at_once;  ///< bytes, at most the limit
@@ -38,12 +38,12 @@ struct growth_state {
 };
 static_assert(sizeof(growth_state) == 256);
 
-/// Of a pool of which the first `present` bytes have memory, and no call has asked.
-WARPHEAP_HOST constexpr growth_state first_growth_state(u64 limit, u64 present, u64* shared) {
+/// Of a pool of which the first `committed` bytes have memory, and no call has asked.
+WARPHEAP_HOST constexpr growth_state first_growth_state(u64 limit, u64 committed, u64* shared) {
   growth_state first{};
   first.limit = limit;
   first.shared = shared;
-  first.present = first.claimed = first.brought = present;
+  first.committed = first.claimed = first.added = committed;
   return first;
 }
 

@@ -123,7 +123,7 @@ class GrowingPool:
         kept = min(end for end in self._range.part_ends() if end >= needed)
         if kept == before:
             return 0
-        stay = ask("withdraw", kept, before)
+        stay = ask("decommit", kept, before)
         self._told = kept
         if stay:  # a kernel was running, and has taken some
             self._tell(tell)
@@ -148,7 +148,7 @@ class GrowingPool:
 
     def _tell(self, tell) -> None:
         if self._told != self.committed:
-            for kernel in ("extend", "note_brought_in"):
+            for kernel in ("extend", "note_added"):
                 tell(kernel, self._told, self.committed)
             self._told = self.committed
 

@@ -177,7 +177,7 @@ class Heap:
         """The addresses of a pool that grows, of which the record is then told."""
         self._growth = growth = GrowingPool(self._device, sizes, record.whole_bytes)
         self._owned.append(growth.release)
-        record.present, record.shared = growth.committed, growth.words_on_device()
+        record.committed, record.shared = growth.committed, growth.words_on_device()
         self._write(record, stream)
         return growth.begin
 

@@ -9,7 +9,7 @@ from . import compiler, driver
 from .allocators import HEADERS, grows, type_of
 
 _SETUP = ("plan", "place", "initialize", "count")
-_GROWTH = ("extend", "note_brought_in", "find_used_end", "withdraw", "shrink")
+_GROWTH = ("extend", "note_added", "find_used_end", "decommit", "shrink")
 
 
 class Fill(ctypes.Structure):
@@ -31,7 +31,7 @@ class Record(ctypes.Structure):
         ("metadata_bytes", ctypes.c_uint64),
         ("handle", ctypes.c_uint64),
         ("available", ctypes.c_uint64),
-        ("present", ctypes.c_uint64),
+        ("committed", ctypes.c_uint64),
         ("shared", ctypes.c_uint64),
         ("answer", ctypes.c_uint64),
     ]

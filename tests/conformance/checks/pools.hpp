@@ -12,7 +12,7 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace conformance {
 template <class Allocator>
 verdict uses_all_of_a_pool(scenario const& with) {
   harness<Allocator> bench{with};
-  bench.bring_all_memory();
+  bench.commit_all_memory();
   verdict found;
   auto const fresh = bench.heap().statistics();
   found.at_least("bytes of the pool", fresh.pool_bytes, with.pool_bytes - with.pool_bytes / 16);

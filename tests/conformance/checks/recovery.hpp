@@ -12,7 +12,7 @@ verdict fills_again(scenario const& with) {
   verdict found;
   for (u64 const bytes : sweep_served<Allocator>(with, {64, 256, 1000, 1024, 3000, 4096, 20000, 70000})) {
     auto bench = harness<Allocator>::cramped(with);
-    bench.bring_all_memory();
+    bench.commit_all_memory();
     auto const first = bench.fill(bytes);
     found.at_least("blocks of the full heap", first.size(), 1u);
     found.include(apart_and_aligned(first, bench.traits));
@@ -38,7 +38,7 @@ verdict fills_with_another_size(scenario const& with) {
   for (u64 const pair : sweep(with, {0, 1, 2, 3, 4, 5})) {
     auto bench = harness<Allocator>::cramped(with);
     auto fresh = harness<Allocator>::cramped(with);
-    fresh.bring_all_memory();
+    fresh.commit_all_memory();
     auto const before = bench.fill(bench.capped(pairs[pair][0]));
     found.at_least("blocks of the first size", before.size(), 1u);
     bench.free(before);
@@ -118,7 +118,7 @@ verdict survives_exhaustion_many_times(scenario const& with) {
 template <class Allocator>
 verdict passes_the_checksum_test(scenario const& with) {
   harness<Allocator> bench{with};
-  bench.bring_all_memory();
+  bench.commit_all_memory();
   verdict found;
   for (u64 const bytes : sweep_served<Allocator>(with, {64, 128, 1024, 8192})) {
     u64 const slots = bench.heap().available_slots(bytes);

@@ -20,7 +20,7 @@ verdict counts_slots_rightly(scenario const& with) {
   verdict found;
   for (u64 const bytes : sweep_served<Allocator>(with, {64, 1000, 4096, 20'000, 100'000})) {
     harness<Allocator> bench{with};
-    bench.bring_all_memory();
+    bench.commit_all_memory();
     holdings held;
     u64 const other = bench.capped(1000);
     // An empty heap; one filled by half with another size; one from which every second block was
@@ -107,7 +107,7 @@ verdict knows_what_it_owns(scenario const& with) {
 template <class Allocator>
 verdict keeps_exact_statistics(scenario const& with) {
   harness<Allocator> bench{with};
-  bench.bring_all_memory();
+  bench.commit_all_memory();
   verdict found;
   auto const fresh = bench.heap().statistics();
   found.at_least("bytes of the pool", fresh.pool_bytes, with.pool_bytes - with.pool_bytes / 16);

@@ -121,7 +121,7 @@ template <class Allocator>
 verdict serves_nearly_the_whole_pool(scenario const& wide) {
   auto const with = wide.less_contended();  // one lane writes each block
   harness<Allocator> bench{with};
-  bench.bring_all_memory();
+  bench.commit_all_memory();
   verdict found;
   u64 const pool = bench.heap().statistics().pool_bytes;
   found.at_least("bytes of the pool", pool, with.pool_bytes - with.pool_bytes / 16);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Units whose memory comes and goes, of every policy whose pool may grow: those that are absent
-// serve nobody, whatever else runs, and none is lost or there twice.
+// Units whose memory comes and goes, of every policy whose pool may grow: uncommitted ones serve no
+// call, whatever else runs, and none is lost or there twice.
 #include <gmock/gmock.h>
 
 #include "partial_pool_fixture.hpp"
@@ -26,10 +26,10 @@ TYPED_TEST_SUITE(UnitPresence, policies, policy_names);
 
 TYPED_TEST(UnitPresence, AbsentUnitsServeNobody) {
   for (u32 const units : {1u, 3u, 8u})
-    for (u32 const present : {0u, 1u, units / 2, units - 1, units}) {
-      SCOPED_TRACE(std::to_string(present) + " of " + std::to_string(units));
-      partial_pool<TypeParam> const pool{units, present};
-      pool.expect_present(present);
+    for (u32 const committed : {0u, 1u, units / 2, units - 1, units}) {
+      SCOPED_TRACE(std::to_string(committed) + " of " + std::to_string(units));
+      partial_pool<TypeParam> const pool{units, committed};
+      pool.expect_committed(committed);
     }
 }
 
@@ -42,7 +42,7 @@ TYPED_TEST(UnitPresence, NothingAtAnAbsentUnitIsABlock) {
       strange.push_back(pool.begin() + unit * unit_bytes + inside);
   test::free_addresses(pool, strange);
   EXPECT_EQ(pool.allocator().snapshot().statistics().foreign_frees, strange.size());
-  pool.expect_present(2, strange.size());
+  pool.expect_committed(2, strange.size());
 }
 
 TYPED_TEST(UnitPresence, GrowthMakesExactlyTheNewUnitsFree) {
@@ -50,14 +50,14 @@ TYPED_TEST(UnitPresence, GrowthMakesExactlyTheNewUnitsFree) {
   partial_pool<TypeParam> const pool{70, 2};
   auto const held = test::allocate(pool, {1, 2}, unit_bytes);
   for (u32 const to : {3u, 64u, 70u}) {
-    pool.extend(pool.present(), to);
+    pool.extend(pool.committed(), to);
     synchronize();
-    EXPECT_EQ(pool.present(), to);
+    EXPECT_EQ(pool.committed(), to);
     pool.expect_quiet(2);
     EXPECT_EQ(pool.free_units(), to - 2);
   }
   test::release(pool, held);
-  pool.expect_present(70);
+  pool.expect_committed(70);
 }
 
 // tbuddy.P3
@@ -71,11 +71,11 @@ TYPED_TEST(UnitPresence, GrowthAgainChangesNothing) {
   pool.extend(2, 6);
   pool.extend(0, 3);
   synchronize();
-  EXPECT_EQ(pool.present(), 6u);
+  EXPECT_EQ(pool.committed(), 6u);
   pool.expect_quiet(6);
   EXPECT_EQ(test::allocate(pool, {1, 1}, 16)[0], nullptr);
   test::release(pool, held);
-  pool.expect_present(6);
+  pool.expect_committed(6);
 }
 
 // slab.R4
@@ -85,7 +85,7 @@ TYPED_TEST(UnitPresence, AResetKeepsWhatIsPresent) {
   test::allocate(pool, {1, 2}, unit_bytes);
   pool.extend(2, 4);
   pool.initialize();
-  pool.expect_present(4);
+  pool.expect_committed(4);
 }
 
 /// Each lane asks again and again, for blocks of a unit and less, keeps every second block that
@@ -104,11 +104,11 @@ struct ask_often {
   }
 };
 
-/// One lane brings bytes, some of which are there, as a call does that has asked the host for them.
-struct bring_bytes {
+/// One lane adds bytes, some of which are there, as a call does that has asked the host for them.
+struct add_bytes {
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, u64 first, u64 end) const {
-    heap.bring(first, end);
+    heap.add_committed(first, end);
   }
 };
 
@@ -119,10 +119,10 @@ TYPED_TEST(UnitPresence, WhoWasRefusedIsServedOnceAUnitHasCome) {
   constexpr u64 unit_bytes = partial_pool<TypeParam>::unit_bytes;
   for (bool const by_a_call : {false, true})
     for (u64 const bytes : {u64{300}, unit_bytes / 2, unit_bytes}) {
-      SCOPED_TRACE(std::to_string(bytes) + (by_a_call ? " bytes, brought by a call" : " bytes"));
+      SCOPED_TRACE(std::to_string(bytes) + (by_a_call ? " bytes, added by a call" : " bytes"));
       partial_pool<TypeParam> const pool{2, 0};
       for (u32 again = 0; again < 3; ++again) EXPECT_EQ(test::allocate(pool, {1, 1}, bytes)[0], nullptr);
-      if (by_a_call) launch({1, 1}, bring_bytes{}, pool.allocator(), u64{0}, unit_bytes);
+      if (by_a_call) launch({1, 1}, add_bytes{}, pool.allocator(), u64{0}, unit_bytes);
       else pool.extend(0, 1);
       EXPECT_NE(test::allocate(pool, {1, 1}, bytes)[0], nullptr);
     }
@@ -136,7 +136,7 @@ TYPED_TEST(UnitPresence, UnitsComeWhileLanesAsk) {
     stream const ours, theirs, others;
     launch(ours, asking, ask_often{}, pool.allocator(), pool.unit_bytes, rounds, kept.data());
     pool.extend(1, 5, theirs);
-    launch(others, {1, 1}, bring_bytes{}, pool.allocator(), u64{0}, 4 * pool.unit_bytes);
+    launch(others, {1, 1}, add_bytes{}, pool.allocator(), u64{0}, 4 * pool.unit_bytes);
     synchronize();
     auto held = kept.to_host();
     std::erase(held, nullptr);
@@ -144,7 +144,7 @@ TYPED_TEST(UnitPresence, UnitsComeWhileLanesAsk) {
     for (void const* block : held) beyond += pool.unit_of(block) >= 1;
     pool.expect_quiet(held.size());
     test::release(pool, held);
-    pool.expect_present(5);
+    pool.expect_committed(5);
   });
   // On a GPU nobody says that the kernels overlap.
   EXPECT_TRUE(test::on_gpu || beyond > 0) << "no lane ever got a block in a unit that came";
@@ -160,7 +160,7 @@ TYPED_TEST(UnitPresence, TakesAwayWhatNobodyUses) {
   blocks.erase(blocks.begin() + 2);
   test::release(pool, blocks);
   EXPECT_EQ(pool.used_end(), 3u);
-  EXPECT_EQ(pool.withdraw(3, 8), 0u);
+  EXPECT_EQ(pool.decommit(3, 8), 0u);
   pool.expect_quiet(1);
   EXPECT_EQ(pool.free_units(), 2u);
   // Where a block was, none is, and its unit comes again.
@@ -170,7 +170,7 @@ TYPED_TEST(UnitPresence, TakesAwayWhatNobodyUses) {
   synchronize();
   EXPECT_EQ(pool.free_units(), 5u);
   test::release(pool, std::vector<void*>{third});
-  pool.expect_present(6, 1);
+  pool.expect_committed(6, 1);
 }
 
 TYPED_TEST(UnitPresence, WhatSmallBlocksLeftBehindIsNobodys) {
@@ -179,9 +179,9 @@ TYPED_TEST(UnitPresence, WhatSmallBlocksLeftBehindIsNobodys) {
   EXPECT_GT(pool.used_end(), 0u);
   test::release(pool, blocks, {16, 64});
   EXPECT_EQ(pool.used_end(), 0u);
-  EXPECT_EQ(pool.withdraw(1, 4), 0u);
+  EXPECT_EQ(pool.decommit(1, 4), 0u);
   pool.extend(1, 2);
-  pool.expect_present(2);
+  pool.expect_committed(2);
 }
 
 TYPED_TEST(UnitPresence, WhatIsUsedStaysAndIsCounted) {
@@ -191,14 +191,14 @@ TYPED_TEST(UnitPresence, WhatIsUsedStaysAndIsCounted) {
   std::sort(blocks.begin(), blocks.end());
   std::vector<void*> const used{blocks[1], blocks[4]};
   test::release(pool, {blocks[0], blocks[2], blocks[3], blocks[5]});
-  EXPECT_EQ(pool.withdraw(0, 6), 2u);
+  EXPECT_EQ(pool.decommit(0, 6), 2u);
   pool.expect_quiet(2);
   EXPECT_EQ(pool.free_units(), 0u);
   pool.extend(0, 6);
   synchronize();
   EXPECT_EQ(pool.free_units(), 4u);
   test::release(pool, used);
-  pool.expect_present(6);
+  pool.expect_committed(6);
 }
 
 }  // namespace growing_pools_test

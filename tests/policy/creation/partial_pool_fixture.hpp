@@ -9,22 +9,22 @@
 
 namespace warpheap::test {
 
-/// The units that the tests bring and take away: 2 MiB of TBuddy, and what is made of it; a slab of
+/// The units that the tests commit and decommit: 2 MiB of TBuddy, and what is made of it; a slab of
 /// a slab_bitmap that is small.
 template <class Policy>
 inline constexpr u64 unit_of_growth = tbuddy_parts::unit_bytes;
 template <>
 inline constexpr u64 unit_of_growth<creation::slab_bitmap<>> = 16384;
 
-/// A pool of which the first units are present.
+/// A pool of which the first units are committed.
 template <class Policy>
 class partial_pool : public quiet_pool<Policy> {
  public:
-  /// What is absent or present as a whole.
+  /// What is committed or uncommitted as a whole.
   static constexpr u64 unit_bytes = unit_of_growth<Policy>;
 
-  partial_pool(u32 units, u32 present)
-      : quiet_pool<Policy>{units * unit_bytes, 0}, growth_{std::vector<u64>{present * unit_bytes, 0}} {
+  partial_pool(u32 units, u32 committed)
+      : quiet_pool<Policy>{units * unit_bytes, 0}, growth_{std::vector<u64>{committed * unit_bytes, 0}} {
     initialize();
   }
 
@@ -32,21 +32,21 @@ class partial_pool : public quiet_pool<Policy> {
     this->allocator().initialize({}, growth_.data());
     synchronize();
   }
-  u64* present_bytes() const { return growth_.data(); }
-  u32 present() const { return static_cast<u32>(growth_[0] / unit_bytes); }
+  u64* committed_bytes() const { return growth_.data(); }
+  u32 committed() const { return static_cast<u32>(growth_[0] / unit_bytes); }
   void extend(u32 from, u32 to, stream_view on = {}) const {
     this->allocator().extend(from * unit_bytes, to * unit_bytes, growth_.data(), on);
   }
   u32 used_end() const {
     device_buffer<u64> const end(1);
-    this->allocator().find_used_end(present() * unit_bytes, end.data());
+    this->allocator().find_used_end(committed() * unit_bytes, end.data());
     synchronize();
     return static_cast<u32>(end[0] / unit_bytes);
   }
   /// How many units stayed.
-  u64 withdraw(u32 from, u32 to) const {
+  u64 decommit(u32 from, u32 to) const {
     device_buffer<u64> const stay(1);
-    this->allocator().withdraw(from * unit_bytes, to * unit_bytes, stay.data());
+    this->allocator().decommit(from * unit_bytes, to * unit_bytes, stay.data());
     synchronize();
     return stay[0];
   }
@@ -62,7 +62,7 @@ class partial_pool : public quiet_pool<Policy> {
   u64 free_units() const { return count_slots_by_grid(this->allocator(), unit_bytes); }
 
   /// Every unit of the first `expected` can be had, and no other.
-  void expect_present(u32 expected, u64 ignored = 0) const {
+  void expect_committed(u32 expected, u64 ignored = 0) const {
     this->expect_quiet(0, ignored);
     EXPECT_EQ(this->allocator().snapshot().statistics().pool_bytes, expected * unit_bytes);
     EXPECT_EQ(free_units(), expected);

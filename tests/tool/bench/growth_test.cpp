@@ -162,9 +162,9 @@ struct misaligning_slabs : twin_of_slab_bitmap<misaligning_slabs> {
 
 /// Refuses the seventh thread where the pool grows, which it knows from its set-up.
 struct refusing_when_grown : twin_of_slab_bitmap<refusing_when_grown> {
-  void initialize(stream_view on, u64 const* present = nullptr) const {
-    grows = present != nullptr;
-    slab_bitmap<>::initialize(on, present);
+  void initialize(stream_view on, u64 const* committed = nullptr) const {
+    grows = committed != nullptr;
+    slab_bitmap<>::initialize(on, committed);
   }
   void* create(size_t bytes) const {
     return grows && global_thread_index() == 7 ? nullptr : slab_bitmap<>::create(bytes);

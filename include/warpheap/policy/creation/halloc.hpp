@@ -134,7 +134,7 @@ class halloc {
   }
 
   /// Makes blocks of bytes in [from, to) of a pool that grows, which have memory. Any lane alone.
-  WARPHEAP_DEVICE void bring(u64 from, u64 to) const { table_.large().bring(from, to); }
+  WARPHEAP_DEVICE void add_committed(u64 from, u64 to) const { table_.large().add_committed(from, to); }
 
   /// Bytes to reserve for a pool of `pool_bytes`: its memory, its metadata, and room to align them.
   /// Throws std::invalid_argument as plan_for() does.
@@ -155,9 +155,9 @@ class halloc {
   }
 
   /// Makes everything free, in order on stream `on`; does not wait. Of a pool that grows, the first
-  /// `*present` bytes, in device memory, have memory at that time.
-  WARPHEAP_HOST void initialize(stream_view on, u64 const* present = nullptr) const {
-    table_.large().initialize(on, present);
+  /// `*committed` bytes, in device memory, have memory at that time.
+  WARPHEAP_HOST void initialize(stream_view on, u64 const* committed = nullptr) const {
+    table_.large().initialize(on, committed);
     backend::fill_bytes(table_.metadata(), 0, table_.geometry().metadata_bytes(), on);
     launch(on, {1, 256}, halloc_parts::fill_rows{}, table_);
   }
@@ -176,15 +176,15 @@ class halloc {
   }
 
   // A pool that grows, which is TBuddy's: as there.
-  WARPHEAP_HOST void extend(u64 from, u64 to, u64* present, stream_view on) const {
-    table_.large().extend(from, to, present, on);
+  WARPHEAP_HOST void extend(u64 from, u64 to, u64* committed, stream_view on) const {
+    table_.large().extend(from, to, committed, on);
   }
-  WARPHEAP_HOST void withdraw(u64 from, u64 to, u64* stay) const { table_.large().withdraw(from, to, stay); }
+  WARPHEAP_HOST void decommit(u64 from, u64 to, u64* stay) const { table_.large().decommit(from, to, stay); }
 
 #if !defined(__CUDACC_RTC__)
-  WARPHEAP_HOST void find_used_end(u64 present, u64* end) const {
+  WARPHEAP_HOST void find_used_end(u64 committed, u64* end) const {
     gather_slots_by_grid(*this, halloc_parts::largest_bytes + 1);  // unused slabs go back to TBuddy
-    table_.large().find_used_end(present, end);
+    table_.large().find_used_end(committed, end);
   }
 
   /// A copy of the heap's state, which answers the host's questions: report.hpp.

@@ -91,7 +91,7 @@ class slab_bitmap {
   WARPHEAP_DEVICE u64 available_slots(size_t bytes) const { return count_slots_alone(*this, bytes); }
 
   /// Makes blocks of bytes in [from, to) of a pool that grows, which have memory. Any lane alone.
-  WARPHEAP_DEVICE void bring(u64 from, u64 to) const {
+  WARPHEAP_DEVICE void add_committed(u64 from, u64 to) const {
     u32 const end = slabs_in(table_, to);
     WARPHEAP_NO_UNROLL
     for (u32 slab = slabs_in(table_, from); slab < end; ++slab) slab_bitmap_parts::free_absent_slab(table_, slab);
@@ -147,7 +147,7 @@ class slab_bitmap {
   }
   /// No blocks are made of the bytes in [from, to) from now on. Adds to `*stay` the slabs there
   /// that are in use, and remain so.
-  WARPHEAP_HOST void withdraw(u64 from, u64 to, u64* stay) const {
+  WARPHEAP_HOST void decommit(u64 from, u64 to, u64* stay) const {
     launch(slab_bitmap_parts::shape_for(slabs_in(table_, to - from)), slab_bitmap_parts::take_slabs_away{}, table_,
            slabs_in(table_, from), slabs_in(table_, to), stay);
   }

@@ -22,8 +22,8 @@
 #include "report.hpp"
 #include "shared/pool_units.hpp"
 #include "slot_survey.hpp"
+#include "tbuddy/committed_units.hpp"
 #include "tbuddy/config.hpp"
-#include "tbuddy/presence.hpp"
 #include "tbuddy/snapshot.hpp"
 #include "tbuddy/supply.hpp"
 
@@ -96,7 +96,7 @@ class tbuddy {
   }
   /// Counts a free of a pointer to no live block.
   WARPHEAP_DEVICE void count_misuse(void const* memory) const {
-    bool const was_block = table_.starts_page(memory) && !table_.is_absent(table_.page_of(memory));
+    bool const was_block = table_.starts_page(memory) && !table_.is_uncommitted(table_.page_of(memory));
     table_.add_count(was_block ? count::double_frees : count::foreign_frees);
   }
   /// As destroy(), without a collective.
@@ -165,9 +165,9 @@ class tbuddy {
     return part;
   }
 
-  /// Makes blocks of bytes in [from, to) of a pool that grows, which have memory. Any lane alone.
-  WARPHEAP_DEVICE void bring(u64 from, u64 to) const {
-    tbuddy_parts::unit_presence{table_}.bring(tbuddy_parts::units_in(from), tbuddy_parts::units_in(to), 0, 1);
+  /// Makes blocks of the committed bytes in [from, to) of a pool that grows. Any lane alone.
+  WARPHEAP_DEVICE void add_committed(u64 from, u64 to) const {
+    tbuddy_parts::committed_units{table_}.add(tbuddy_parts::units_in(from), tbuddy_parts::units_in(to), 0, 1);
   }
 
   /// Bytes to reserve for a pool of `pool_bytes`: the pages, their metadata, and room to align
@@ -186,8 +186,10 @@ class tbuddy {
   }
 
   /// Makes everything free, in order on stream `on`; does not wait. Of a pool that grows, the first
-  /// `*present` bytes, in device memory, have memory at that time.
-  WARPHEAP_HOST void initialize(stream_view on, u64 const* present = nullptr) const { table_.initialize(on, present); }
+  /// `*committed` bytes, in device memory, have memory at that time.
+  WARPHEAP_HOST void initialize(stream_view on, u64 const* committed = nullptr) const {
+    table_.initialize(on, committed);
+  }
 
   WARPHEAP_HOST size_t pool_bytes() const { return table_.pool_bytes(); }
   WARPHEAP_HOST size_t metadata_bytes() const { return table_.metadata_bytes(); }
@@ -196,21 +198,21 @@ class tbuddy {
 
   // A pool that grows: as in slab_bitmap, in units of 2 MiB.
   /// The bytes in [from, to) have memory now: blocks are made of them, in order on stream `on`, and
-  /// `*present` is raised to `to`.
-  WARPHEAP_HOST void extend(u64 from, u64 to, u64* present, stream_view on) const {
+  /// `*committed` is raised to `to`.
+  WARPHEAP_HOST void extend(u64 from, u64 to, u64* committed, stream_view on) const {
     u32 const first = tbuddy_parts::units_in(from), end = tbuddy_parts::units_in(to);
-    launch(on, tbuddy_parts::shape_for(end - first), tbuddy_parts::bring_units{}, table_, first, end, present);
+    launch(on, tbuddy_parts::shape_for(end - first), tbuddy_parts::add_units{}, table_, first, end, committed);
   }
-  /// Raises `*end` to the end of the last unit in use, of those before `present` bytes.
-  WARPHEAP_HOST void find_used_end(u64 present, u64* end) const {
-    u32 const units = tbuddy_parts::units_in(present);
+  /// Raises `*end` to the end of the last unit in use, of those before `committed` bytes.
+  WARPHEAP_HOST void find_used_end(u64 committed, u64* end) const {
+    u32 const units = tbuddy_parts::units_in(committed);
     launch(tbuddy_parts::shape_for(units), tbuddy_parts::find_used_end{}, table_, units, end);
   }
   /// No blocks are made of the bytes in [from, to) from now on. Adds to `*stay` the units there
   /// that are in use, and remain so.
-  WARPHEAP_HOST void withdraw(u64 from, u64 to, u64* stay) const {
+  WARPHEAP_HOST void decommit(u64 from, u64 to, u64* stay) const {
     u32 const first = tbuddy_parts::units_in(from), end = tbuddy_parts::units_in(to);
-    launch({1, 32}, tbuddy_parts::withdraw_units{}, table_, first, end, stay);
+    launch({1, 32}, tbuddy_parts::decommit_units{}, table_, first, end, stay);
   }
 
 #if !defined(__CUDACC_RTC__)

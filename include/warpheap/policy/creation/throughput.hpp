@@ -116,8 +116,8 @@ class throughput {
   }
 
   /// Makes blocks of bytes in [from, to) of a pool that grows, which have memory. Any lane alone.
-  WARPHEAP_DEVICE void bring(u64 from, u64 to) const {
-    large_.bring(from, to);
+  WARPHEAP_DEVICE void add_committed(u64 from, u64 to) const {
+    large_.add_committed(from, to);
     tell_of_pages();
   }
   /// Threads that search for pages are to look again: TBuddy was given some. Any lane alone.
@@ -146,9 +146,9 @@ class throughput {
   }
 
   /// Makes everything free, in order on stream `on`; does not wait. Of a pool that grows, the first
-  /// `*present` bytes, in device memory, have memory at that time.
-  WARPHEAP_HOST void initialize(stream_view on, u64 const* present = nullptr) const {
-    large_.initialize(on, present);
+  /// `*committed` bytes, in device memory, have memory at that time.
+  WARPHEAP_HOST void initialize(stream_view on, u64 const* committed = nullptr) const {
+    large_.initialize(on, committed);
     backend::fill_bytes(table_.words(), 0, table_.words_bytes(), on);
     supply_type const supply{table_.as_far()};
     launch(on, {1, 1}, bins::write_place{}, table_, supply);
@@ -159,16 +159,16 @@ class throughput {
   WARPHEAP_HOST size_t metadata_bytes() const { return large_.metadata_bytes() + table_.words_bytes(); }
 
   // A pool that grows, which is TBuddy's: as there.
-  WARPHEAP_HOST void extend(u64 from, u64 to, u64* present, stream_view on) const {
-    large_.extend(from, to, present, on);
+  WARPHEAP_HOST void extend(u64 from, u64 to, u64* committed, stream_view on) const {
+    large_.extend(from, to, committed, on);
     launch(on, {1, 1}, throughput_parts::tell_of_pages{}, *this);
   }
-  WARPHEAP_HOST void withdraw(u64 from, u64 to, u64* stay) const { large_.withdraw(from, to, stay); }
+  WARPHEAP_HOST void decommit(u64 from, u64 to, u64* stay) const { large_.decommit(from, to, stay); }
 
 #if !defined(__CUDACC_RTC__)
-  WARPHEAP_HOST void find_used_end(u64 present, u64* end) const {
+  WARPHEAP_HOST void find_used_end(u64 committed, u64* end) const {
     gather_slots_by_grid(*this, layout::largest_bytes + 1);  // chunks go back to TBuddy
-    large_.find_used_end(present, end);
+    large_.find_used_end(committed, end);
   }
 
   using snapshot_type = throughput_parts::snapshot<layout, large_type>;

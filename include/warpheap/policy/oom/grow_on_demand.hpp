@@ -4,9 +4,9 @@
 // kernels (basic_heap::poll()). Or it waits, at most until a deadline, for a host thread that
 // serves the heap while the kernel runs (growth_service).
 //
-// The requests of all threads are one sum, so that they are answered together. Memory that the
-// host maps while the kernel runs is brought in by the threads that wait for it, because a kernel
-// for that might never start.
+// The requests of all threads are one sum, so that they are answered together. The threads that
+// wait for memory add what the host maps while the kernel runs: a kernel for that might never
+// start.
 // Source: ours.
 #pragma once
 
@@ -39,8 +39,8 @@ class grow_on_demand {
 
   /// What a refused call remembers until it is served or gives up.
   struct request {
-    u64 began = 0;    ///< nanoseconds
-    u64 brought = 0;  ///< when the call last tried
+    u64 began = 0;  ///< nanoseconds
+    u64 added = 0;  ///< when the call last tried
     bool is_over = false;
     u64 ticket = 0;          ///< the sum with our bytes in it; 0: not posted
     u64 next_try = 1000000;  ///< nanoseconds since it began
@@ -52,12 +52,12 @@ class grow_on_demand {
   /// For `bytes` bytes that were refused. No pool grows beyond its limit.
   WARPHEAP_DEVICE request begin(u64 bytes) const {
     // relaxed: what came before this does not count as new; the tries acquire what they use.
-    return {simt::nanoseconds(), word(state_->brought).load(order::relaxed), bytes > state_->limit};
+    return {simt::nanoseconds(), word(state_->added).load(order::relaxed), bytes > state_->limit};
   }
 
   /// Posts a request for these bytes, and waits as the configuration says. Returns whether to try
-  /// again: memory has come, or the wait is over. `pool.bring(from, to)` makes blocks of bytes of
-  /// the pool that have memory. Any lane alone.
+  /// again: memory has come, or the wait is over. `pool.add_committed(from, to)` makes blocks of
+  /// committed bytes of the pool. Any lane alone.
   template <class Pool>
   WARPHEAP_DEVICE bool more_may_be_there(request& mine, u64 bytes, Pool pool) const {
     if (mine.is_over) return false;
@@ -67,15 +67,15 @@ class grow_on_demand {
     for (backoff wait{256, 8192};; wait.for_long()) {
       exchange_with_host(must_tell);
       must_tell = false;
-      // acquire: what was mapped before the refusal is present; pairs with exchange_with_host().
+      // acquire: what was mapped before the refusal is committed; pairs with exchange_with_host().
       bool const refused = word(state_->refused).load(order::acquire) >= mine.ticket;
-      u64 const present = bring_in(pool);
-      // acquire: the new slabs come before our next try; pairs with the release in bring_in().
-      u64 const brought = word(state_->brought).load(order::acquire);
-      // While other threads bring memory in, it is too early to try, and to believe the refusal.
-      bool const all_is_in = brought >= present;
-      if (all_is_in && brought != mine.brought) {
-        mine.brought = brought;
+      u64 const committed = add_committed(pool);
+      // acquire: the new slabs come before our next try; pairs with the release in add_committed().
+      u64 const added = word(state_->added).load(order::acquire);
+      // While other threads add memory, it is too early to try, and to believe the refusal.
+      bool const all_is_in = added >= committed;
+      if (all_is_in && added != mine.added) {
+        mine.added = added;
         if (waits) mine.ticket = 0;  // if that was not enough, more is requested
         return true;
       }
@@ -92,7 +92,7 @@ class grow_on_demand {
 
  private:
   static constexpr bool waits = Config.deadline_us != 0;
-  static constexpr u64 step = u64{1} << 24;  // bytes that a lane brings in at a time
+  static constexpr u64 step = u64{1} << 24;  // bytes that a lane adds at a time
 
   WARPHEAP_DEVICE static atomic_ref<u64> word(u64& of_state) { return atomic_ref<u64>{of_state}; }
   WARPHEAP_DEVICE atomic_ref<u64, scope::system> shared(u32 which) const {
@@ -128,32 +128,32 @@ class grow_on_demand {
       u64 const refused = shared(growth_word::refused).load(order::acquire);
       // acquire: the memory is mapped; pairs with the host's release (growth.G1).
       u64 const mapped = shared(growth_word::mapped).load(order::acquire);
-      // release, both: passes the acquires on; pairs with bring_in() and more_may_be_there().
-      word(state_->present).fetch_max(mapped, order::release);
+      // release, both: passes the acquires on; pairs with add_committed() and more_may_be_there().
+      word(state_->committed).fetch_max(mapped, order::release);
       word(state_->refused).fetch_max(refused, order::release);
       word(state_->polling).exchange(0, order::acq_rel);
       if (word(state_->unmet).load(order::relaxed) == told) return;
     }
   }
 
-  /// Brings in what has memory, together with all threads that do the same (growth.G2).
-  /// Returns how many bytes have some.
+  /// Adds the committed memory to the heap, together with all threads that do the same (growth.G2).
+  /// Returns how many bytes are committed.
   template <class Pool>
-  WARPHEAP_DEVICE u64 bring_in(Pool pool) const {
+  WARPHEAP_DEVICE u64 add_committed(Pool pool) const {
     // acquire: pairs with the release in exchange_with_host().
-    u64 const present = word(state_->present).load(order::acquire);
+    u64 const committed = word(state_->committed).load(order::acquire);
     u64 begin = word(state_->claimed).load(order::relaxed);
     WARPHEAP_NO_UNROLL
-    while (begin < present) {
-      u64 const end = present - begin < step ? present : begin + step;
+    while (begin < committed) {
+      u64 const end = committed - begin < step ? committed : begin + step;
       // relaxed: it divides the work, and hands nothing over.
       if (!word(state_->claimed).compare_exchange(begin, end, order::relaxed, order::relaxed)) continue;
-      pool.bring(begin, end);
+      pool.add_committed(begin, end);
       // release: the slabs are free; pairs with the acquire in more_may_be_there().
-      word(state_->brought).fetch_add(end - begin, order::release);
+      word(state_->added).fetch_add(end - begin, order::release);
       begin = end;
     }
-    return present;
+    return committed;
   }
 
   growth_state* state_ = nullptr;

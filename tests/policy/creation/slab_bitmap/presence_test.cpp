@@ -14,7 +14,7 @@ constexpr u64 slab_bytes = partial_pool::unit_bytes;
 
 /// Every slab of the first `expected` can be had, and all of them as one.
 void expect_present(partial_pool const& pool, u32 expected, u64 ignored = 0) {
-  pool.expect_present(expected, ignored);
+  pool.expect_committed(expected, ignored);
   EXPECT_EQ(pool.allocator().snapshot().statistics().slabs, expected);
   if (expected == 0) return;
   EXPECT_EQ(test::allocate(pool, {1, 1}, (expected + 1) * slab_bytes)[0], nullptr);
@@ -69,7 +69,7 @@ TEST(SlabBitmapPresence, SlabsComeWhileLanesAsk) {
     pool.extend(2, 5, theirs);
     pool.extend(2, 9, others);  // some of them again
     synchronize();
-    EXPECT_EQ(pool.present(), 9u);
+    EXPECT_EQ(pool.committed(), 9u);
     auto const held = held_apart(pool, kept, 9);
     for (void const* block : held) beyond += pool.unit_of(block) >= 2;
     pool.expect_quiet(held.size());
@@ -84,7 +84,7 @@ TEST(SlabBitmapPresence, WhatIsUsedStaysAndIsCounted) {
   partial_pool const pool{6, 6};
   auto const run = test::allocate(pool, {1, 1}, 3 * slab_bytes), small = test::allocate(pool, {1, 1}, 16);
   EXPECT_EQ(pool.used_end(), std::max(pool.unit_of(run[0]) + 3, pool.unit_of(small[0]) + 1));
-  EXPECT_EQ(pool.withdraw(0, 6), 4u);
+  EXPECT_EQ(pool.decommit(0, 6), 4u);
   pool.expect_quiet(2);
   EXPECT_EQ(count_slots_by_grid(pool.allocator(), slab_bytes), 0u);
   pool.extend(0, 6);

@@ -66,10 +66,11 @@ class snapshot {
   heap_statistics statistics() const {
     auto const pages = large_.statistics();
     bool const is_split = Table::config.split_percent != 0;
-    u64 const slab_log2 = geometry_.slab_log2(), present = is_split ? geometry_.slabs() : pages.pool_bytes >> slab_log2;
-    heap_statistics counted{.pool_bytes = pages.pool_bytes + (is_split ? present << slab_log2 : 0),
+    u64 const slab_log2 = geometry_.slab_log2(),
+              committed = is_split ? geometry_.slabs() : pages.pool_bytes >> slab_log2;
+    heap_statistics counted{.pool_bytes = pages.pool_bytes + (is_split ? committed << slab_log2 : 0),
                             .metadata_bytes = metadata_bytes_,
-                            .slabs = present};
+                            .slabs = committed};
     counted.double_frees = pages.double_frees + counted_words(count::double_frees);
     counted.foreign_frees = pages.foreign_frees + counted_words(count::foreign_frees);
     counted.failures = counted_words(count::failures);
@@ -80,7 +81,7 @@ class snapshot {
       for (u64 at = table_.offset_of(memory), end = at + bytes; at < end; at += u64{1} << slab_log2)
         if (table_.slab_at(at) < used.size()) used[table_.slab_at(at)] = true;
     });
-    for (u32 slab = 0; slab < present; ++slab)
+    for (u32 slab = 0; slab < committed; ++slab)
       if (!used[slab]) ++(state(slab).live() ? counted.empty_slabs : counted.free_slabs);
     return counted;
   }

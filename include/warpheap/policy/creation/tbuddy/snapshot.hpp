@@ -22,7 +22,7 @@ class snapshot {
   }
 
   heap_statistics statistics() const {
-    heap_statistics found{.pool_bytes = present_bytes(), .metadata_bytes = table_.metadata_bytes()};
+    heap_statistics found{.pool_bytes = committed_bytes(), .metadata_bytes = table_.metadata_bytes()};
     for_each_live([&](void*, size_t bytes) {
       ++found.live_blocks;
       found.live_bytes += bytes;
@@ -34,10 +34,10 @@ class snapshot {
   }
 
   /// Bytes of the pool that have memory (tbuddy.P3).
-  u64 present_bytes() const {
+  u64 committed_bytes() const {
     u64 bytes = table_.pool_bytes();
     for (u64 page = 0; page < table_.pages(); page += u64{1} << table_type::unit_order)
-      bytes -= is_absent(static_cast<u32>(page)) ? unit_bytes : 0;
+      bytes -= is_uncommitted(static_cast<u32>(page)) ? unit_bytes : 0;
     return bytes;
   }
 
@@ -67,7 +67,7 @@ class snapshot {
         }
     }
     for (u32 page = 0; page < table_.pages(); ++page)
-      if (is_absent(page)) note_block(page, table_type::unit_order, "absent", blocks, report);
+      if (is_uncommitted(page)) note_block(page, table_type::unit_order, "uncommitted", blocks, report);
       else if (u32 const order = order_at(page); order != table_type::none)
         note_block(page, order, "live", blocks, report);
     for (u32 page = 0; page < table_.pages(); ++page)
@@ -99,7 +99,9 @@ class snapshot {
     // which check_invariants() reports.
     return order_byte(both, 0, block_owner::caller) + order_byte(both, 0, block_owner::allocator) - 1;
   }
-  bool is_absent(u32 page) const { return order_byte(order_bytes(page), 0, block_owner::allocator) == absent; }
+  bool is_uncommitted(u32 page) const {
+    return order_byte(order_bytes(page), 0, block_owner::allocator) == uncommitted;
+  }
 
   bool can_be_block(u32 page, u32 order) const {
     return order < table_type::orders && page % (u64{1} << order) == 0 && page + (u64{1} << order) <= table_.pages();

@@ -99,25 +99,25 @@ class table {
     return order_byte(word, page, block_owner::caller) - 1;
   }
 
-  /// The order of a unit, which is absent or present as a whole.
+  /// The order of a unit, which is uncommitted or committed as a whole.
   static constexpr u32 unit_order = log2_floor(unit_bytes) - page_log2;
-  /// Marks the unit that starts at a page, which belongs to the caller, as absent (tbuddy.P3).
-  WARPHEAP_DEVICE void mark_absent(u32 page) const {
-    // relaxed: the mark divides the work of those that bring the unit, whose memory others order.
-    order_word(page).fetch_or(absent << order_shift(page, block_owner::allocator), order::relaxed);
+  /// Marks the unit that starts at a page, which belongs to the caller, uncommitted (tbuddy.P3).
+  WARPHEAP_DEVICE void mark_uncommitted(u32 page) const {
+    // relaxed: the mark divides the work of those that add the unit, whose memory others order.
+    order_word(page).fetch_or(uncommitted << order_shift(page, block_owner::allocator), order::relaxed);
   }
-  /// Whether the unit that a page lies in is absent.
-  WARPHEAP_DEVICE bool is_absent(u32 page) const {
+  /// Whether the unit that a page lies in is uncommitted.
+  WARPHEAP_DEVICE bool is_uncommitted(u32 page) const {
     u32 const first = page & ~low_mask32(unit_order);
-    return order_byte(order_word(first).load(order::relaxed), first, block_owner::allocator) == absent;
+    return order_byte(order_word(first).load(order::relaxed), first, block_owner::allocator) == uncommitted;
   }
-  /// Ends the absence of the unit that starts at a page. True for one caller, whose the unit is.
-  WARPHEAP_DEVICE bool end_absence(u32 page) const {
+  /// Clears the mark of the unit that starts at a page. True for one caller, whose the unit is.
+  WARPHEAP_DEVICE bool mark_committed(u32 page) const {
     u32 const shift = order_shift(page, block_owner::allocator);
     // relaxed, all: as above.
     u32 seen = order_word(page).load(order::relaxed);
-    // An exchange: once the unit is present, the byte may be that of a block that is kept.
-    while (order_byte(seen, page, block_owner::allocator) == absent)
+    // An exchange: once the unit is committed, the byte may be that of a block that is kept.
+    while (order_byte(seen, page, block_owner::allocator) == uncommitted)
       if (order_word(page).compare_exchange(seen, seen & ~(0xffu << shift), order::relaxed, order::relaxed))
         return true;
     return false;
@@ -171,8 +171,8 @@ class table {
     return {reinterpret_cast<u8*>(start) + padded_pool_bytes(pages), pages};
   }
 
-  /// Makes every page free, or those in the first `*present` bytes, in order on stream `on`.
-  WARPHEAP_HOST void initialize(stream_view on, u64 const* present) const;
+  /// Makes every page free, or those in the first `*committed` bytes, in order on stream `on`.
+  WARPHEAP_HOST void initialize(stream_view on, u64 const* committed) const;
 
  private:
   WARPHEAP_HOST_DEVICE u32 epoch_counters() const { return pages_ < u32{1} << 16 ? 1 : max_epoch_counters; }
@@ -196,26 +196,26 @@ class table {
 };
 
 /// Kernel of one thread block: the tree and the semaphores of a heap whose pages are all free, or,
-/// if `present` is no null pointer, those in the first `*present` bytes.
+/// if `committed` is no null pointer, those in the first `*committed` bytes.
 struct fill_free_pages {
   template <class Table>
-  WARPHEAP_DEVICE void operator()(Table table, u64 const* present) const {
+  WARPHEAP_DEVICE void operator()(Table table, u64 const* committed) const {
     u32 const thread = simt::thread_index(), threads = simt::block_dim();
-    u32 const free = present ? static_cast<u32>(*present >> Table::page_log2) : table.pages();
+    u32 const free = committed ? static_cast<u32>(*committed >> Table::page_log2) : table.pages();
     table.tree().fill(free, thread, threads);
     // The fewest blocks that the pages form: one for each bit set in their number.
     for (u32 order = thread; order < Table::orders; order += threads)
       if (free >> order & 1) table.semaphore(order).signal(1, 0);
     u32 const units = table.pages() >> Table::unit_order;
     for (u32 unit = (free >> Table::unit_order) + thread; unit < units; unit += threads)
-      table.mark_absent(unit << Table::unit_order);
+      table.mark_uncommitted(unit << Table::unit_order);
   }
 };
 
 template <size_t PageBytes>
-WARPHEAP_HOST void table<PageBytes>::initialize(stream_view on, u64 const* present) const {
+WARPHEAP_HOST void table<PageBytes>::initialize(stream_view on, u64 const* committed) const {
   backend::fill_bytes(metadata(), 0, metadata_bytes(), on);
-  launch(on, {1, 32}, fill_free_pages{}, *this, present);
+  launch(on, {1, 32}, fill_free_pages{}, *this, committed);
 }
 
 }}}  // namespace warpheap::WARPHEAP_BACKEND::tbuddy_parts

@@ -12,10 +12,10 @@
 //       block back. A caller's free clears callers' bytes alone, so an old pointer never ends a
 //       block that an allocator keeps. A block's address alone does not tell its order: the first
 //       halves of a block start where it does.
-//   tbuddy.P3  a pool that grows lacks memory beyond its first units of unit_bytes each. An absent
-//       unit is a block that nobody frees: it is no available node, nor part of one, and the second
-//       byte of its first page says `absent`. Of the threads that bring the unit, the one that
-//       clears the byte gives the block back.
+//   tbuddy.P3  a pool that grows lacks memory beyond its first units of unit_bytes each. An
+//       uncommitted unit is a block that no caller frees: it is no available node, nor part of one,
+//       and the second byte of its first page says `uncommitted`. Of the threads that add the unit,
+//       the one that clears the byte gives the block back.
 #pragma once
 
 #include "../../../platform/types.hpp"
@@ -25,10 +25,10 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace tbuddy_parts 
 /// Whose a block is, which selects one of a page's two order bytes.
 enum class block_owner : u32 { caller, allocator };
 
-/// What pools that grow do so by, and what is absent or present as a whole.
+/// What pools that grow do so by, and what is committed or uncommitted as a whole.
 inline constexpr u64 unit_bytes = u64{1} << 21;
-/// The order byte of an absent unit (tbuddy.P3); no order is as large.
-inline constexpr u32 absent = 0xff;
+/// The order byte of an uncommitted unit (tbuddy.P3); no order is as large.
+inline constexpr u32 uncommitted = 0xff;
 
 WARPHEAP_HOST_DEVICE constexpr u32 order_shift(u32 page, block_owner owner) {
   return 16 * (page % 2) + 8 * static_cast<u32>(owner);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which units of a pool that grows are there: set-up is in table.hpp, and here are growth, beside
+// Which units of a pool that grows are committed. Set-up is in table.hpp. Here are growth, beside
 // whatever else runs, and what trimming needs, at rest.
 //
-// A unit that comes is given back like any other block (tbuddy.P3), so calls know nothing of
-// absence.
+// A unit is added as a block is freed (tbuddy.P3), so calls never ask whether it has memory.
 #pragma once
 
 #include "supply.hpp"
@@ -12,15 +11,15 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace tbuddy_parts 
 
 /// Units of a heap. Stateless; `table` is the heap.
 template <class Table>
-class unit_presence {
+class committed_units {
  public:
-  WARPHEAP_DEVICE explicit unit_presence(Table const& table) : table_{table} {}
+  WARPHEAP_DEVICE explicit committed_units(Table const& table) : table_{table} {}
 
-  /// Makes blocks of the absent units in [first, end), for one of `threads`, which is `thread`.
-  /// Others stay as they are. Any lanes.
-  WARPHEAP_COLD void bring(u32 first, u32 end, u32 thread, u32 threads) const {
+  /// Makes blocks of the units in [first, end) that are marked uncommitted, for one of `threads`,
+  /// which is `thread`. Others stay as they are. Any lanes.
+  WARPHEAP_COLD void add(u32 first, u32 end, u32 thread, u32 threads) const {
     for (u32 unit = first + thread; unit < end; unit += threads)
-      if (table_.end_absence(page_of(unit))) give_back(page_of(unit), page_of(unit + 1));
+      if (table_.mark_committed(page_of(unit))) give_back(page_of(unit), page_of(unit + 1));
   }
 
   /// Whether nothing in a unit is owned.
@@ -67,14 +66,14 @@ WARPHEAP_HOST_DEVICE constexpr u32 units_in(u64 bytes) { return static_cast<u32>
 /// A grid for `units` units.
 WARPHEAP_HOST constexpr launch_shape shape_for(u32 units) { return {units <= 32 ? 1u : 64u, 64}; }
 
-/// Kernel: makes blocks of the absent units in [first, end). Again: does nothing.
-struct bring_units {
+/// Kernel: add() of the units in [first, end). A second launch does nothing.
+struct add_units {
   template <class Table>
-  WARPHEAP_DEVICE void operator()(Table table, u32 first, u32 end, u64* present) const {
+  WARPHEAP_DEVICE void operator()(Table table, u32 first, u32 end, u64* committed) const {
     u32 const threads = simt::block_dim() * simt::grid_dim(), thread = static_cast<u32>(global_thread_index());
-    unit_presence{table}.bring(first, end, thread, threads);
+    committed_units{table}.add(first, end, thread, threads);
     // relaxed: a reset that reads it is a later kernel. The maximum: growth may come in any order.
-    if (thread == 0) atomic_ref<u64>{*present}.fetch_max(end * unit_bytes, order::relaxed);
+    if (thread == 0) atomic_ref<u64>{*committed}.fetch_max(end * unit_bytes, order::relaxed);
   }
 };
 
@@ -85,20 +84,21 @@ struct find_used_end {
     u32 const threads = simt::block_dim() * simt::grid_dim();
     for (u32 unit = static_cast<u32>(global_thread_index()); unit < units; unit += threads)
       // relaxed: no other kernel runs.
-      if (!unit_presence{table}.is_free(unit))
+      if (!committed_units{table}.is_free(unit))
         atomic_ref<u64>{*end}.fetch_max(u64{unit + 1} * unit_bytes, order::relaxed);
   }
 };
 
-/// Kernel of one warp: the units in [first, end) that are free become absent; counts the others.
-struct withdraw_units {
+/// Kernel of one warp: marks the free units in [first, end) uncommitted, and counts the others.
+struct decommit_units {
   template <class Table>
   WARPHEAP_DEVICE void operator()(Table table, u32 first, u32 end, u64* stay) const {
     for (u32 unit = first; unit < end;) {
       u32 until = 0;
-      if (simt::lane_id() == 0) until = unit_presence{table}.take(unit, first << Table::unit_order);
+      if (simt::lane_id() == 0) until = committed_units{table}.take(unit, first << Table::unit_order);
       u32 const taken = simt::shuffle(full_mask, until, 0) >> Table::unit_order;
-      for (u32 each = unit + simt::lane_id(); each < taken; each += 32) table.mark_absent(each << Table::unit_order);
+      for (u32 each = unit + simt::lane_id(); each < taken; each += 32)
+        table.mark_uncommitted(each << Table::unit_order);
       if (taken == 0 && simt::lane_id() == 0) atomic_ref<u64>{*stay}.fetch_add(1, order::relaxed);
       unit = taken != 0 ? taken : unit + 1;
     }
