@@ -55,7 +55,7 @@ explore: setup ## Search and draw schedules of primitives and allocators, MINUTE
 	build/host/bin/warpheap explore --allocator all --minutes $(MINUTES) --weak-memory
 
 .PHONY: sanitizers
-sanitizers: setup ## Tests and planted faults of the host backend under ThreadSanitizer and AddressSanitizer
+sanitizers: setup ## Tests and injected faults of the host backend under ThreadSanitizer and AddressSanitizer
 	@scripts/test host-tsan host-asan
 
 .PHONY: more-checks

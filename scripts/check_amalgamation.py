@@ -105,7 +105,7 @@ def self_test(nvrtc):
         "another size": good.replace("MAX_SLAB_LOG2 18", "MAX_SLAB_LOG2 17"),
     }
     missed = [name for name, text in planted.items() if text == good or not faults(text, nvrtc)]
-    print(f"missed: {missed}" if missed else f"caught {len(planted)} planted faults")
+    print(f"missed: {missed}" if missed else f"caught {len(planted)} injected faults")
     return 1 if missed else 0
 
 

@@ -73,7 +73,7 @@ def self_test(command):
         wrong.write_text("__global__ void kernel(int* out) { *out = undeclared; }\n")
         empty.write_text("")
         judged = [compile_all(command, wrong, wrong), refuses_override(command, empty)]
-    print(f"of two planted faults {judged.count(False)} were reported")
+    print(f"of two injected faults {judged.count(False)} were reported")
     return 1 if any(judged) else 0
 
 

@@ -102,7 +102,7 @@ def self_test(nvcc):
         "WARPHEAP_SCATTER_WASTE_FACTOR: not on the page" in faults_of_headers(no_effect, POLICIES),
         any("does not set" in fault for fault in faults_of_headers([(rows[0][0], *rows[1][1:])], POLICIES)),
     ]
-    print(f"caught {sum(caught)} of {len(caught)} planted faults")
+    print(f"caught {sum(caught)} of {len(caught)} injected faults")
     return 0 if all(caught) else 1
 
 

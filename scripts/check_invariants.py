@@ -61,7 +61,7 @@ def self_test():
         "include/a/take.hpp": "// By a.T1 there is one; q.S1 says where, and an L2 is a cache.\n",
         "include/q.hpp": "//   q.S1  no lane waits.\n//   q.S2  none sleeps.\n",
         "docs/design/a.md": "- **a.T1** Words are even. `S1` is code.\n",
-        "tests/a/twins_test.cpp": '// a.T1 left out.\nexpect("T1");\n',
+        "tests/a/mutants_test.cpp": '// a.T1 left out.\nexpect("T1");\n',
     }
     planted = {
         "bare": ("include/a/take.hpp", "// By T1.\n"),
@@ -69,14 +69,14 @@ def self_test():
         "unknown": ("include/a/take.hpp", "// By a.T2.\n"),
         "defined twice": ("include/a/take.hpp", "//   a.T1  words are odd.\n"),
         "defined elsewhere": (PAGE, texts[PAGE].replace("include/a/", "include/b/")),
-        "without a test": ("tests/a/twins_test.cpp", "// nothing\n"),
+        "without a test": ("tests/a/mutants_test.cpp", "// nothing\n"),
         "with a test by now": ("tests/q_test.cpp", "// q.S1\n"),
     }
     missed = [kind for kind, (name, text) in planted.items() if len(check({**texts, name: text})) != 1]
     if missed or check(texts):
         print(f"planted and not caught: {missed}; reported and good: {check(texts)}")
         return 1
-    print(f"caught all {len(planted)} planted faults")
+    print(f"caught all {len(planted)} injected faults")
     return 0
 
 

@@ -211,7 +211,7 @@ PLANTED = {  # file: (text, part of the fault that must be reported)
 
 
 def self_test(root):
-    """Plants one fault of each kind; each must be reported, and nothing beside them."""
+    """Injects one fault of each kind; each must be reported, and nothing beside them."""
     with tempfile.TemporaryDirectory() as directory:
         base = pathlib.Path(directory) / "include" / "warpheap"
         base.mkdir(parents=True)
@@ -227,7 +227,7 @@ def self_test(root):
             wrong.append(f"not caught: {name} ({fault})")
         if not fault and mine:
             wrong.append(f"caught for nothing: {mine[0]}")
-    print("\n".join(wrong) or f"caught all {sum(1 for _, f in PLANTED.values() if f)} planted faults")
+    print("\n".join(wrong) or f"caught all {sum(1 for _, f in PLANTED.values() if f)} injected faults")
     return 1 if wrong else 0
 
 

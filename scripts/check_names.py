@@ -77,7 +77,7 @@ def self_test():
     if missed or check({"docs/a.md": good}, words, files):
         print(f"planted and not caught: {missed}; reported and good: {check({'docs/a.md': good}, words, files)}")
         return 1
-    print(f"caught all {len(planted)} planted faults")
+    print(f"caught all {len(planted)} injected faults")
     return 0
 
 

@@ -125,7 +125,7 @@ def with_faults(folder):
         path = include / "warpheap" / name
         text = path.read_text()
         if was not in text:
-            raise ValueError(f"{name} has no {was}: plant another fault")
+            raise ValueError(f"{name} has no {was}: inject another fault")
         path.write_text(text.replace(was, becomes))
     return include
 

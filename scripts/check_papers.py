@@ -166,7 +166,7 @@ def self_test():
             caught[what] = len(table_faults(root))
         caught |= judged_numbers(root)
     wrong = [what for what, faults in caught.items() if faults != (0 if what.startswith("a good") else 1)]
-    print(f"wrongly judged: {wrong}" if wrong else f"caught {sum(caught.values())} planted faults")
+    print(f"wrongly judged: {wrong}" if wrong else f"caught {sum(caught.values())} injected faults")
     return 1 if wrong else 0
 
 

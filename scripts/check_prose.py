@@ -91,7 +91,7 @@ int f();  ///< so many that none is left, says "who"
     if missed or wrong:
         print(f"planted and not caught: {missed}; reported and good: {wrong}")
         return 1
-    print(f"caught all {len(planted) + 1} planted faults")
+    print(f"caught all {len(planted) + 1} injected faults")
     return 0
 
 

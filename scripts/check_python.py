@@ -109,7 +109,7 @@ def planted(python, home):
 def planted_type(python, home):
     (home / "wrong.py").write_text(FAULTY)
     done = checked_types(python, home / "wrong.py", home)
-    return 0 if "Incompatible return value" in done.stdout else failed("mypy did not see the planted fault", done)
+    return 0 if "Incompatible return value" in done.stdout else failed("mypy did not see the injected fault", done)
 
 
 def main():

@@ -79,7 +79,7 @@ def self_test(home, validator):
         wrong["relationships"][0]["relatedSpdxElement"] = "SPDXRef-nothing"
         (home / "wrong.spdx.json").write_text(json.dumps(wrong))
         missed += [] if document_faults(validator, home / "wrong.spdx.json") else ["a document that describes nothing"]
-    print(f"missed: {missed}" if missed else "caught the planted faults")
+    print(f"missed: {missed}" if missed else "caught the injected faults")
     return 1 if missed else 0
 
 

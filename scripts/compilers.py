@@ -20,7 +20,7 @@ GXX = [os.environ.get("CXX", "g++"), "-std=c++20", "-Wall", "-Wextra", f"-I{ROOT
 def arguments(page):
     """A parser of the options that every check takes; `page` describes the check."""
     parser = argparse.ArgumentParser(description=page, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--self-test", action="store_true", help="plant faults, and fail unless each is caught")
+    parser.add_argument("--self-test", action="store_true", help="inject faults, and fail unless each is caught")
     return parser
 
 
@@ -57,9 +57,9 @@ def judge_self_test(faults, planted):
     """The exit status of a self-test that must report `planted`, sorted; a fault begins `COMPILER NAME:`."""
     reported = sorted({fault.split(":")[0].split()[1] for fault in faults})
     if reported != planted:
-        print(f"of {len(planted)} planted faults these were reported: {reported}\n" + "\n".join(faults))
+        print(f"of {len(planted)} injected faults these were reported: {reported}\n" + "\n".join(faults))
         return 1
-    print(f"caught {len(planted)} planted faults")
+    print(f"caught {len(planted)} injected faults")
     return 0
 
 

@@ -5,7 +5,7 @@
 lint.py [--jobs N] BUILD reads BUILD/compile_commands.json. clang has neither GCC's precompiled headers nor all its flags,
 so those are taken out of the commands first. Sources that the build compiles together are looked at together, for most of the
 time goes into headers. Names brought in and never used are the exception: those clang-tidy reports only in the file that it is
-given, so sources that bring names in are looked at once more, for that alone. lint.py --self-test plants faults in a family.
+given, so sources that bring names in are looked at once more, for that alone. lint.py --self-test injects faults in a family.
 """
 
 import argparse
@@ -95,7 +95,7 @@ PLANTED = {  # check: a fault in a source
 
 
 def self_test():
-    """A family of sources with one planted fault each, between two sound ones. Each must be reported, in its file."""
+    """A family of sources with one injected fault each, between two sound ones. Each must be reported, in its file."""
     missed = []
     # Under a folder that the filter of headers lets through.
     with tempfile.TemporaryDirectory() as directory:
@@ -124,14 +124,14 @@ def self_test():
     if missed:
         print(f"judged wrongly: {', '.join(missed)}\n{said}")
         return 1
-    print(f"caught {len(PLANTED)} planted faults")
+    print(f"caught {len(PLANTED)} injected faults")
     return 0
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--self-test", action="store_true", help="plant faults, and fail unless each is caught")
+    parser.add_argument("--self-test", action="store_true", help="inject faults, and fail unless each is caught")
     parser.add_argument("build", type=pathlib.Path, nargs="?")
     options = parser.parse_args()
     if options.self_test:

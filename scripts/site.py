@@ -96,7 +96,7 @@ def self_test():
         tree.mkdir()
         (tree / "index.md").write_text(f"# Planted\n\n{line}\n")
         missed += [name] if run_sphinx("html", tree, BUILD / "planted-html") else []
-    print(f"missed: {missed}" if missed else "caught the planted faults")
+    print(f"missed: {missed}" if missed else "caught the injected faults")
     return 1 if missed else 0
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The faults that the tool plants. Each operator finds the places of a source where its fault can be planted."""
+"""The faults that the tool injects. Each operator finds the places of a source where its fault can be injected."""
 
 import dataclasses
 import re

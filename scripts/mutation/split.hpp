@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Read-modify-writes as a load and a store, between which other lanes may run. The tool plants
+// Read-modify-writes as a load and a store, between which other lanes may run. The tool injects
 // these; every source that it compiles includes this file. A load takes an order with release for
 // acquire, and a store takes one with acquire for release, so that the split alone is the fault.
 #pragma once

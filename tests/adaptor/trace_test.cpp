@@ -302,7 +302,7 @@ bool is_loss_caught() {
   return test::find_failing_schedule(48, [] { return fault_of_passing(traced_passing<Ref>()).empty(); }).has_value();
 }
 
-TEST(Traced, TwinsThatLoseOrMisplaceRecordsAreCaught) {
+TEST(Traced, MutantsThatLoseOrMisplaceRecordsAreCaught) {
   EXPECT_TRUE(test::find_failing_schedule(48, [] { return are_turns_sound(traced_turns<frees_first>()); }));
   EXPECT_TRUE(is_loss_caught<loses_frees>());
   EXPECT_TRUE(is_loss_caught<loses_mallocs>());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A buddy tree in memory of its own, and lanes that take and give back its blocks. The tree's tests
-// run sound trees and broken twins through this.
+// run sound trees and mutants through this.
 #pragma once
 
 #include <string>

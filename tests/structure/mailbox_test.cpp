@@ -335,7 +335,7 @@ TEST(Mailbox, DrainsForCallsThatHaveHeardOfMore) {
 
 #if !defined(__CUDACC__)
 
-/// Broken twins of the posting side.
+/// Mutants of the posting side.
 /// mailbox.M2 left out
 struct no_summary : peer_access {
   static u64 fetch_or(u64* word, u64 bits, order how) {
@@ -385,12 +385,12 @@ struct trusts_the_first : peer_access {
 };
 
 template <class Far>
-class MailboxTwin : public testing::Test {};
-using broken_twins = testing::Types<no_summary, no_root, no_release_of_blocks, no_acquire_of_clears,
-                                    no_acquire_of_the_summary, load_and_store, trusts_the_first>;
-TYPED_TEST_SUITE(MailboxTwin, broken_twins);
+class MailboxMutant : public testing::Test {};
+using mutants = testing::Types<no_summary, no_root, no_release_of_blocks, no_acquire_of_clears,
+                               no_acquire_of_the_summary, load_and_store, trusts_the_first>;
+TYPED_TEST_SUITE(MailboxMutant, mutants);
 
-TYPED_TEST(MailboxTwin, IsCaught) {
+TYPED_TEST(MailboxMutant, IsCaught) {
   u64 turn = 0;
   EXPECT_TRUE(test::find_failing_schedule(12000, [&] { return exchange_goes_well<box_type, TypeParam>(turn++); }));
 }

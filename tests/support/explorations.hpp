@@ -53,7 +53,7 @@ void expect_every_schedule_right(std::string const& name, search_bounds bounds, 
   EXPECT_FALSE(done.fault) << name << ": " << done.fault->what;
 }
 
-/// Expects that a search of `body`, a broken twin, finds a schedule under which it fails.
+/// Expects that a search of `body`, a mutant, finds a schedule under which it fails.
 template <class Body>
 void expect_some_schedule_wrong(std::string const& name, u32 preemptions, Body body,
                                 host::mask_policy masks = host::mask_policy::maximal) {

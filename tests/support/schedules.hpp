@@ -100,8 +100,8 @@ void for_each_schedule(unsigned seeds, Body body) {
   detail::run_guarded(body);
 }
 
-/// The first of `seeds` schedules under which `body` returns false or throws; for broken twins that
-/// must be caught. A twin that hangs is stopped after `most_steps`.
+/// The first of `seeds` schedules under which `body` returns false or throws; for mutants that
+/// must be caught. A mutant that hangs is stopped after `most_steps`.
 template <class Body>
 std::optional<u64> find_failing_schedule(unsigned seeds, Body body, u64 most_steps = step_cap) {
   for (u64 seed = 0; seed < seeds; ++seed) {

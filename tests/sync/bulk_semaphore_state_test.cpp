@@ -121,7 +121,7 @@ struct model_state {
   auto operator<=>(model_state const&) const = default;
 };
 
-/// What can break in a twin.
+/// What can break in a mutant.
 enum class fault { none, withdraw_dropped, sleeper_not_counted, promise_not_settled };
 
 /// Explores all orders in which lanes asking for `wanted` units can take their atomic steps.
@@ -241,7 +241,7 @@ bool is_caught(fault broken) {
   return caught;
 }
 
-TEST(BulkSemaphoreState, EachBrokenTwinIsCaught) {
+TEST(BulkSemaphoreState, EachMutantIsCaught) {
   EXPECT_TRUE(is_caught(fault::withdraw_dropped));
   EXPECT_TRUE(is_caught(fault::sleeper_not_counted));
   EXPECT_TRUE(is_caught(fault::promise_not_settled));

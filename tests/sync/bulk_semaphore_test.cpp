@@ -540,7 +540,7 @@ class semaphore_with_relaxed_signal : public bulk_semaphore {
   atomic_ref<u64> raw_;
 };
 
-/// What is wrong with a twin of wait_each.
+/// What is wrong with a mutant of wait_each.
 enum class slip {
   none,
   keeps_what_is_beyond,    // what was taken beyond the units there stays taken
@@ -595,7 +595,7 @@ class sloppy_semaphore : public bulk_semaphore {
   atomic_ref<u64> raw_;
 };
 
-/// What is wrong with a twin of wait_for_some.
+/// What is wrong with a mutant of wait_for_some.
 enum class lapse {
   none,
   keeps_what_is_beyond,  // what was taken beyond the units there stays taken
@@ -641,7 +641,7 @@ class hasty_semaphore : public bulk_semaphore {
   atomic_ref<u64> raw_;
 };
 
-/// Whether some schedule makes the twin hang, or lose units or promises.
+/// Whether some schedule makes the mutant hang, or lose units or promises.
 template <class Semaphore>
 bool loses_units(u32 supply) {
   auto const is_sound = [&] {
@@ -709,13 +709,13 @@ TEST(BulkSemaphore, SoundLanesAreNotCaught) { EXPECT_FALSE(slips<slip::none>());
 
 template <lapse Lapse>
 bool lapses() {
-  using twin = hasty_semaphore<Lapse>;
+  using mutant = hasty_semaphore<Lapse>;
   for (u32 const supply : {1u, 5u, 1000u}) {
-    auto const is_sound = [&] { return conserves_parts<twin>(supply); };
+    auto const is_sound = [&] { return conserves_parts<mutant>(supply); };
     if (find_failing_schedule(100, is_sound, 200'000)) return true;
   }
-  return find_failing_schedule(200, shows_contents<by_additions<twin>>) ||
-         find_failing_schedule(2000, tells_of_units<twin>);
+  return find_failing_schedule(200, shows_contents<by_additions<mutant>>) ||
+         find_failing_schedule(2000, tells_of_units<mutant>);
 }
 
 TEST(BulkSemaphore, AnAdditionThatKeepsMoreThanThereWasIsCaught) { EXPECT_TRUE(lapses<lapse::keeps_what_is_beyond>()); }

@@ -297,7 +297,7 @@ TEST(Collective, AcquiresUnitsOfASemaphoreForAGroup) {
 
 using test::find_failing_schedule;
 
-/// What is wrong with a twin.
+/// What is wrong with a mutant.
 enum class fault {
   none,
   first_opens,   // the first member that leaves opens the mutex

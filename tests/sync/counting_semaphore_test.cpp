@@ -192,7 +192,7 @@ TEST(CountingSemaphore, ATryFailsOnlyIfUnitsAreMissing) {
 
 using test::find_failing_schedule;
 
-/// What is left out of a twin.
+/// What is left out of a mutant.
 enum class fault { none, growth_not_settled, failure_not_settled, relaxed_signal, signal_forgets_sleepers, take_apart };
 
 template <fault Fault>

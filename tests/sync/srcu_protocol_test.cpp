@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SRCU's protocol in every interleaving of a few lanes: readers that look at the node behind a
-// pointer, and writers that replace it, retire the old node and ask for a barrier. A twin is the
+// pointer, and writers that replace it, retire the old node and ask for a barrier. A mutant is the
 // same list of steps in another order.
 #include <gtest/gtest.h>
 

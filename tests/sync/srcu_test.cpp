@@ -305,7 +305,7 @@ TEST(Srcu, AClassicalBarrierWaitsForReadersWhateverIsQueued) {
 
 using test::find_failing_schedule;
 
-/// What is wrong with a twin.
+/// What is wrong with a mutant.
 enum class fault {
   none,
   no_second_look,       // a reader is counted where the epoch was when it looked
@@ -400,7 +400,7 @@ class broken_srcu {
   srcu_state* state_;
 };
 
-/// The first of 4,000 schedules in which the twin goes wrong.
+/// The first of 4,000 schedules in which the mutant goes wrong.
 template <fault Fault>
 std::optional<u64> caught_at() {
   tally sum{};

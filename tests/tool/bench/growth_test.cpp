@@ -125,23 +125,23 @@ TEST(Growth, EndsWhereItIsTold) {
   EXPECT_EQ(told, 2u) << "and nothing is asked after the end";
 }
 
-/// What broken twins of slab_bitmap begin with.
-template <class Twin>
-struct twin_of_slab_bitmap : creation::slab_bitmap<> {
-  static Twin place(void* memory, size_t bytes) {
-    Twin made;
+/// What mutants of slab_bitmap begin with.
+template <class Mutant>
+struct mutant_of_slab_bitmap : creation::slab_bitmap<> {
+  static Mutant place(void* memory, size_t bytes) {
+    Mutant made;
     static_cast<creation::slab_bitmap<>&>(made) = creation::slab_bitmap<>::place(memory, bytes);
     return made;
   }
 };
 
 /// Makes no blocks of the memory that it is told of.
-struct ignoring_growth : twin_of_slab_bitmap<ignoring_growth> {
+struct ignoring_growth : mutant_of_slab_bitmap<ignoring_growth> {
   void extend(u64, u64, u64*, stream_view) const {}
 };
 
 /// Gives every thread the same block.
-struct giving_one_block : twin_of_slab_bitmap<giving_one_block> {
+struct giving_one_block : mutant_of_slab_bitmap<giving_one_block> {
   void* create(size_t) const {
     alignas(4096) static u8 block[4096];
     return block;
@@ -150,7 +150,7 @@ struct giving_one_block : twin_of_slab_bitmap<giving_one_block> {
 };
 
 /// Gives blocks at multiples of 8 and not of 16.
-struct misaligning_slabs : twin_of_slab_bitmap<misaligning_slabs> {
+struct misaligning_slabs : mutant_of_slab_bitmap<misaligning_slabs> {
   void* create(size_t bytes) const {
     auto* const block = static_cast<u8*>(slab_bitmap<>::create(bytes + 8));
     return block ? block + 8 : nullptr;
@@ -161,7 +161,7 @@ struct misaligning_slabs : twin_of_slab_bitmap<misaligning_slabs> {
 };
 
 /// Refuses the seventh thread where the pool grows, which it knows from its set-up.
-struct refusing_when_grown : twin_of_slab_bitmap<refusing_when_grown> {
+struct refusing_when_grown : mutant_of_slab_bitmap<refusing_when_grown> {
   void initialize(stream_view on, u64 const* committed = nullptr) const {
     grows = committed != nullptr;
     slab_bitmap<>::initialize(on, committed);
@@ -174,7 +174,7 @@ struct refusing_when_grown : twin_of_slab_bitmap<refusing_when_grown> {
 
 /// Gives blocks of the sizes of one scenario at multiples of 8.
 template <size_t Least, size_t Most>
-struct misaligning_sizes : twin_of_slab_bitmap<misaligning_sizes<Least, Most>> {
+struct misaligning_sizes : mutant_of_slab_bitmap<misaligning_sizes<Least, Most>> {
   using sound = creation::slab_bitmap<>;
   static bool is_wrong(void const* block) { return reinterpret_cast<u64>(block) % 16 == 8; }
 

@@ -81,18 +81,18 @@ TEST(Peers, EndsWhereItIsTold) {
   EXPECT_THAT(measured_peers(asked), SizeIs(3));
 }
 
-/// What broken twins of slab_bitmap begin with.
-template <class Twin>
-struct peers_twin : creation::slab_bitmap<> {
-  static Twin place(void* memory, size_t bytes) {
-    Twin made;
+/// What mutants of slab_bitmap begin with.
+template <class Mutant>
+struct peers_mutant : creation::slab_bitmap<> {
+  static Mutant place(void* memory, size_t bytes) {
+    Mutant made;
     static_cast<creation::slab_bitmap<>&>(made) = creation::slab_bitmap<>::place(memory, bytes);
     return made;
   }
 };
 
 /// Forgets one free in a thousand.
-struct forgetting_frees : peers_twin<forgetting_frees> {
+struct forgetting_frees : peers_mutant<forgetting_frees> {
   void destroy(void* block) const {
     if (++calls % 1000 != 0) slab_bitmap<>::destroy(block);
   }
@@ -100,13 +100,13 @@ struct forgetting_frees : peers_twin<forgetting_frees> {
 };
 
 /// Takes no block for its own, so that local frees are posted to nobody.
-struct disowning : peers_twin<disowning> {
+struct disowning : peers_mutant<disowning> {
   bool contains(void const*) const { return false; }
   memory_range untouched_pool() const { return {}; }
 };
 
 /// Gives every thread the same block.
-struct giving_one : peers_twin<giving_one> {
+struct giving_one : peers_mutant<giving_one> {
   void* create(size_t) const {
     alignas(4096) static u8 block[4096];
     return block;

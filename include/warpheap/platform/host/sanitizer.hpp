@@ -6,7 +6,7 @@
 // itself is shared by all of them, so its functions are not instrumented (WARPHEAP_NO_TSAN) and
 // keep to raw arrays: a standard container's members would be instrumented again, since GCC never
 // inlines across that attribute. A race between two lanes that had the same stack one after the
-// other is not seen: a test that plants one keeps both alive.
+// other is not seen: a test that injects one keeps both alive.
 // AddressSanitizer: each switch names the stack it goes to. A heap tells it which bytes of its pool
 // are blocks. Boost's own BOOST_USE_TSAN and
 // BOOST_USE_ASAN need a Boost built for them.

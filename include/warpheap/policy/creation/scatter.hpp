@@ -341,7 +341,7 @@ class scatter {
     simt::sync_warp(active);
     u32 cleared = group.leads ? table_.give_back(chunks_of(at, bits), at.seen) : 0;
     cleared = simt::shuffle(active, cleared, group.leader);
-    if (popcount(cleared) != group.size) count_twins(group, cleared, mine);
+    if (popcount(cleared) != group.size) count_double_frees(group, cleared, mine);
     // No lane returns before the blocks are back: it must be served if it asks next, even if the
     // heap is full but for them.
     simt::sync_warp(active);
@@ -350,10 +350,10 @@ class scatter {
 
   /// Counts double frees: of the lanes of a group that freed one chunk together all but one. All
   /// lanes of the group call.
-  WARPHEAP_DEVICE void count_twins(lane_group const& group, u32 cleared, u32 mine) const {
+  WARPHEAP_DEVICE void count_double_frees(lane_group const& group, u32 cleared, u32 mine) const {
     u32 const freeing = simt::ballot(group.mask, (cleared & mine) != 0);
-    u32 const twins = popcount(freeing) - popcount(cleared);
-    if (group.leads && twins != 0) table_.add_count(count::double_frees, twins);
+    u32 const repeated = popcount(freeing) - popcount(cleared);
+    if (group.leads && repeated != 0) table_.add_count(count::double_frees, repeated);
   }
 
   table_type table_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // nullptr means that no suitable block stayed free during the whole call. So a block that no other
 // lane can take is found, whatever others do beside the search; and a search ends, whatever others
-// do. Each claim is tested on twins that break it, too.
+// do. Each claim is tested on mutants that break it, too.
 #include "pool_fixture.hpp"
 
 #include <algorithm>
@@ -272,7 +272,7 @@ TEST(HallocPromise, ASearchEndsWhileOthersChurnOnAFullHeap) {
 
 #if !defined(__CUDACC__)
 
-/// Faults after which a twin that hangs is stopped.
+/// Faults after which a mutant that hangs is stopped.
 constexpr u64 hung = 2'000'000;
 
 struct slow_search : no_faults {
@@ -301,7 +301,7 @@ TEST(HallocPromise, SearchesFindAllOfThatBesideSlowFrees) { expect_finds_everyth
 struct believes_counts : no_faults {
   static constexpr bool decides_by_words = false;
 };
-TEST(HallocPromise, ATwinThatBelievesCountsIsCaught) {
+TEST(HallocPromise, AMutantThatBelievesCountsIsCaught) {
   EXPECT_TRUE(find_failing_schedule(
       300,
       [] {
@@ -314,7 +314,7 @@ TEST(HallocPromise, ATwinThatBelievesCountsIsCaught) {
 struct passes_locked_slabs : no_faults {
   static constexpr bool waits_for_locked_slabs = false;
 };
-TEST(HallocPromise, ATwinThatPassesLockedSlabsIsCaught) {
+TEST(HallocPromise, AMutantThatPassesLockedSlabsIsCaught) {
   EXPECT_TRUE(find_failing_schedule(
       600,
       [] {
@@ -327,7 +327,7 @@ TEST(HallocPromise, ATwinThatPassesLockedSlabsIsCaught) {
 struct ignores_moves : slow_search {
   static constexpr bool heeds_moves = false;
 };
-TEST(HallocPromise, ATwinThatIgnoresMovesIsCaught) {
+TEST(HallocPromise, AMutantThatIgnoresMovesIsCaught) {
   EXPECT_TRUE(find_failing_schedule(
       600, [] { return finds_what_was_moved<ignores_moves>(); }, hung));
 }
@@ -336,7 +336,7 @@ TEST(HallocPromise, ATwinThatIgnoresMovesIsCaught) {
 struct believes_old_searches : no_faults {
   static constexpr bool compares_numbers = false;
 };
-TEST(HallocPromise, ATwinThatBelievesOldSearchesIsCaught) {
+TEST(HallocPromise, AMutantThatBelievesOldSearchesIsCaught) {
   EXPECT_TRUE(find_failing_schedule(
       10, [] { return serves_after_a_free<believes_old_searches>(3072, 5); }, hung));
 }
@@ -345,7 +345,7 @@ TEST(HallocPromise, ATwinThatBelievesOldSearchesIsCaught) {
 struct believes_old_notes : no_faults {
   static constexpr bool compares_versions = false;
 };
-TEST(HallocPromise, ATwinThatBelievesOldNotesIsCaught) {
+TEST(HallocPromise, AMutantThatBelievesOldNotesIsCaught) {
   EXPECT_TRUE(find_failing_schedule(
       10, [] { return serves_after_a_free<believes_old_notes>(3072, 5); }, hung));
 }
@@ -354,7 +354,7 @@ TEST(HallocPromise, ATwinThatBelievesOldNotesIsCaught) {
 struct begins_again : no_faults {
   static constexpr bool goes_on = false;
 };
-TEST(HallocPromise, ATwinThatBeginsAgainIsCaught) {
+TEST(HallocPromise, AMutantThatBeginsAgainIsCaught) {
   EXPECT_TRUE(find_failing_schedule(
       200,
       [] {

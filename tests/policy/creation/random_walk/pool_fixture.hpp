@@ -39,7 +39,7 @@ struct walk_churn {
       auto* const page = static_cast<u32*>(heap.create(64));
       atomic_ref<u32>{page ? report->served : report->refused}.fetch_add(1, order::relaxed);
       if (!page) continue;
-      // Atomic, so that a twin that gives a page to two lanes makes no undefined behaviour of it.
+      // Atomic, so that a mutant that gives a page to two lanes makes no undefined behaviour of it.
       atomic_ref<u32>{page[round % words]}.store(tag, order::relaxed);
       if (tag % 3 == 0) simt::pause(100);
       if (atomic_ref<u32>{page[round % words]}.load(order::relaxed) != tag)

@@ -78,14 +78,14 @@ std::optional<u64> caught_freeing_twice() {
       4'000'000);
 }
 
-TEST(RwMallocDoubleFreeTwin, ThatMarksTheStartFirstIsCaught) {
+TEST(RwMallocDoubleFreeMutant, ThatMarksTheStartFirstIsCaught) {
   EXPECT_TRUE(caught_freeing_twice<marks_the_start_first>());
 }
 // rw.U2
-TEST(RwMallocDoubleFreeTwin, ThatMarksWithoutOrderIsCaught) {
+TEST(RwMallocDoubleFreeMutant, ThatMarksWithoutOrderIsCaught) {
   EXPECT_TRUE(caught_freeing_twice<marks_without_order>());
 }
-TEST(RwMallocDoubleFreeTwin, ThatReceivesNoEndsIsCaught) { EXPECT_TRUE(caught_freeing_twice<receives_no_ends>()); }
+TEST(RwMallocDoubleFreeMutant, ThatReceivesNoEndsIsCaught) { EXPECT_TRUE(caught_freeing_twice<receives_no_ends>()); }
 
 #endif
 

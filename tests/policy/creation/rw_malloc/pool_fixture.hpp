@@ -63,7 +63,7 @@ struct unit_churn {
       auto* const block = static_cast<u32*>(heap.create(16 * units));
       atomic_ref<u32>{block ? report->served : report->refused}.fetch_add(1, order::relaxed);
       if (!block) continue;
-      // Atomic, so that a twin that gives a unit to two lanes makes no undefined behaviour of it.
+      // Atomic, so that a mutant that gives a unit to two lanes makes no undefined behaviour of it.
       for (u32 i = 0; i < units; ++i) atomic_ref<u32>{block[4 * i]}.store(tag, order::relaxed);
       if (tag % 3 == 0) simt::pause(100);
       for (u32 i = 0; i < units; ++i)

@@ -144,7 +144,7 @@ TEST(Overflow, RefusesOnlyWhatNeitherHadAllTheTime) {
   EXPECT_GT(refused, 10'000u);
 }
 
-TEST(OverflowTwin, WhoseFirstHeapGivesUpIsCaught) {
+TEST(OverflowMutant, WhoseFirstHeapGivesUpIsCaught) {
   bool caught = false;
   for (u64 seed = 0; seed < 2'000 && !caught; ++seed) caught = !sound_refusals<single_block<true>>(seed);
   EXPECT_TRUE(caught);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `stress` reports each kind of fault, on allocators that have one planted, and none of a right
+// `stress` reports each kind of fault, on allocators that have one injected, and none of a right
 // one.
 #include "workloads/stress/backend/rounds.hpp"
 
@@ -16,12 +16,12 @@ namespace warpheap::tool { namespace stress_test {
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-enum class planted { nothing, same_block, one_byte, leak, refusal, small_blocks, odd_address, second_free, invariant };
+enum class injected { nothing, same_block, one_byte, leak, refusal, small_blocks, odd_address, second_free, invariant };
 
 /// The default policy with one fault. Faults come with every 50th call.
 class broken_policy : public creation::slab_bitmap<> {
  public:
-  static inline planted fault = planted::nothing;
+  static inline injected fault = injected::nothing;
   static inline std::atomic<u64> calls{0};
   static inline std::atomic<u64> last{0};  ///< address of a block
 
@@ -36,22 +36,22 @@ class broken_policy : public creation::slab_bitmap<> {
 
   void* create(size_t bytes) const {
     bool const now = calls.fetch_add(1) % 50 == 49;
-    if (now && fault == planted::refusal) return nullptr;
-    if (now && fault == planted::small_blocks) return slab_bitmap<>::create((bytes + 1) / 2);
-    if (now && fault == planted::same_block && usable_size(reinterpret_cast<void*>(last.load())) >= bytes)
+    if (now && fault == injected::refusal) return nullptr;
+    if (now && fault == injected::small_blocks) return slab_bitmap<>::create((bytes + 1) / 2);
+    if (now && fault == injected::same_block && usable_size(reinterpret_cast<void*>(last.load())) >= bytes)
       return reinterpret_cast<void*>(last.load());
     void* const block = slab_bitmap<>::create(bytes);
-    if (now && fault == planted::odd_address && block) return static_cast<u8*>(block) + 4;
-    if (now && fault == planted::one_byte && last) ++*reinterpret_cast<u8*>(last.load());
+    if (now && fault == injected::odd_address && block) return static_cast<u8*>(block) + 4;
+    if (now && fault == injected::one_byte && last) ++*reinterpret_cast<u8*>(last.load());
     if (block) last = reinterpret_cast<u64>(block);
     return block;
   }
 
   void destroy(void* memory) const {
     bool const now = memory && calls.fetch_add(1) % 50 == 49;
-    if (now && fault == planted::leak) return;
+    if (now && fault == injected::leak) return;
     slab_bitmap<>::destroy(memory);
-    if (now && fault == planted::second_free) slab_bitmap<>::destroy(memory);
+    if (now && fault == injected::second_free) slab_bitmap<>::destroy(memory);
   }
 
   struct snapshot_type {
@@ -59,7 +59,7 @@ class broken_policy : public creation::slab_bitmap<> {
 
     heap_statistics statistics() const { return sound.statistics(); }
     invariant_report check_invariants() const {
-      if (fault == planted::invariant) return {"S1: a planted violation"};
+      if (fault == injected::invariant) return {"S1: an injected violation"};
       return sound.check_invariants();
     }
     template <class Visitor>
@@ -94,12 +94,12 @@ stress_request asked(u64 seed = 1) {
   return {.pool_bytes = 2 * mebibyte, .seed = seed, .threads = 64, .streams = 2, .rounds = 60};
 }
 
-stress_row run_with(planted fault, stress_request const& request) {
+stress_row run_with(injected fault, stress_request const& request) {
   basic_heap<broken_allocator> heap{request.pool_bytes};
   broken_policy::calls = broken_policy::last = 0;
   broken_policy::fault = fault;
   auto const row = stress_run<broken_allocator>{heap, "broken", request}.run();
-  broken_policy::fault = planted::nothing;
+  broken_policy::fault = injected::nothing;
   return row;
 }
 
@@ -117,7 +117,7 @@ TEST(StressRounds, FindNothingWrongWithARightAllocatorAndMakeEveryCall) {
   for (bool const misuse : {false, true}) {
     auto request = asked(2);
     request.misuse = misuse;
-    auto const row = run_with(planted::nothing, request);
+    auto const row = run_with(injected::nothing, request);
     EXPECT_THAT(row.fault, IsEmpty());
     EXPECT_EQ(row.rounds, 60u);
     EXPECT_GT(row.fills, 5u);
@@ -164,7 +164,7 @@ TEST(StressRounds, FindARefusalByAPoolThatMightHaveGrown) {
 struct failing_pool : reserve_pool::growing {
   using reserve_pool::growing::growing;
   void commit(size_t bytes) {
-    if (bytes < limit()) throw std::runtime_error{"a planted error"};
+    if (bytes < limit()) throw std::runtime_error{"an injected error"};
     reserve_pool::growing::commit(bytes);
   }
 };
@@ -178,55 +178,55 @@ TEST(StressRounds, FindThatTheServiceHasEnded) {
       run_growing<allocator<creation::slab_bitmap<>, distribution::none, oom::grow_on_demand<wait_a_moment>,
                             failing_pool, alignment::shrink<16>>>(request);
   expect_found(row, &stress_faults::ended_by_error);
-  EXPECT_THAT(row.fault, HasSubstr("a planted error"));
+  EXPECT_THAT(row.fault, HasSubstr("an injected error"));
 }
 
 TEST(StressRounds, FindOneBlockHandedOutTwice) {
-  auto const row = run_with(planted::same_block, asked());
+  auto const row = run_with(injected::same_block, asked());
   EXPECT_GT(row.faults.damaged + row.faults.lost_blocks + row.faults.overlapping, 0u) << row.fault;
 }
 
 TEST(StressRounds, FindAByteThatAnotherHasWritten) {
-  auto const row = run_with(planted::one_byte, asked());
+  auto const row = run_with(injected::one_byte, asked());
   expect_found(row, &stress_faults::damaged);
   EXPECT_THAT(row.fault, HasSubstr("; first in slot "));
 }
 
-TEST(StressRounds, FindLostBlocks) { expect_found(run_with(planted::leak, asked()), &stress_faults::lost_blocks); }
+TEST(StressRounds, FindLostBlocks) { expect_found(run_with(injected::leak, asked()), &stress_faults::lost_blocks); }
 
 TEST(StressRounds, FindARefusalByAHeapThatHasRoom) {
-  expect_found(run_with(planted::refusal, asked()), &stress_faults::refused_with_room);
+  expect_found(run_with(injected::refusal, asked()), &stress_faults::refused_with_room);
 }
 
 TEST(StressRounds, FindBlocksThatAreTooSmall) {
-  expect_found(run_with(planted::small_blocks, asked()), &stress_faults::too_small);
+  expect_found(run_with(injected::small_blocks, asked()), &stress_faults::too_small);
 }
 
 TEST(StressRounds, FindMisalignedBlocks) {
-  expect_found(run_with(planted::odd_address, asked()), &stress_faults::misaligned);
+  expect_found(run_with(injected::odd_address, asked()), &stress_faults::misaligned);
 }
 
 TEST(StressRounds, FindFreesThatAreCountedAsMisuse) {
-  expect_found(run_with(planted::second_free, asked()), &stress_faults::miscounted_frees);
+  expect_found(run_with(injected::second_free, asked()), &stress_faults::miscounted_frees);
 }
 
 TEST(StressRounds, FindAViolatedInvariant) {
-  auto const row = run_with(planted::invariant, asked());
+  auto const row = run_with(injected::invariant, asked());
   expect_found(row, &stress_faults::broken_invariants);
   EXPECT_EQ(row.rounds, 1u);
-  EXPECT_THAT(row.fault, HasSubstr("S1: a planted violation"));
+  EXPECT_THAT(row.fault, HasSubstr("S1: an injected violation"));
 }
 
 TEST(StressRounds, FindCallocThatLeavesWhatWasThere) {
   broken_allocator::keeps_zeroes_away = true;
-  auto const row = run_with(planted::nothing, asked());
+  auto const row = run_with(injected::nothing, asked());
   broken_allocator::keeps_zeroes_away = false;
   expect_found(row, &stress_faults::not_zeroed);
 }
 
 TEST(StressRounds, FindReallocThatLosesContents) {
   broken_allocator::forgets_contents = true;
-  auto const row = run_with(planted::nothing, asked());
+  auto const row = run_with(injected::nothing, asked());
   broken_allocator::forgets_contents = false;
   expect_found(row, &stress_faults::damaged);
 }
@@ -238,7 +238,7 @@ TEST(StressRounds, EndWhenTheyAreTold) {
     told = row.rounds;
     return row.rounds < 3;
   };
-  EXPECT_EQ(run_with(planted::nothing, request).rounds, 3u);
+  EXPECT_EQ(run_with(injected::nothing, request).rounds, 3u);
   EXPECT_EQ(told, 3u);
 }
 

@@ -8,7 +8,7 @@
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace rw_malloc_parts {
 
-/// How a lane works with runs of units. The broken twins in tests override this.
+/// How a lane works with runs of units. The mutants in the tests override this.
 struct no_faults : no_walk_faults {
   /// The last unit of a block.
   WARPHEAP_HOST_DEVICE static constexpr u64 last_of(u64 unit, u64 units) { return unit + units - 1; }

@@ -8,7 +8,7 @@
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
-/// How one lane changes words, and what it believes. The broken twins in tests override this.
+/// How one lane changes words, and what it believes. The mutants in the tests override this.
 struct no_walk_faults {
   /// Takes the pages of `wanted`; returns what the word held. The caller owns the pages whose bits
   /// were clear (walk.K1).

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Broken twins of the random walks: a step left out or turned around must be seen by the test that
+// Mutants of the random walks: a step left out or turned around must be seen by the test that
 // guards it.
 #include <set>
 
@@ -163,23 +163,23 @@ std::optional<u64> shares_too_much() {
 }
 
 // walk.K1
-TEST(RandomWalkTwin, ThatClaimsAWordByAStoreIsCaught) {
+TEST(RandomWalkMutant, ThatClaimsAWordByAStoreIsCaught) {
   EXPECT_TRUE((caught<random_walk<tiny_plain, stores_words>>()));
   EXPECT_TRUE((caught<random_walk<tiny_bitmap, stores_words>>()));
   EXPECT_TRUE((caught<random_walk<wide_bitmap, stores_words>>()));
 }
-TEST(RandomWalkTwin, ThatUnlocksBeforeItPublishesIsCaught) {
+TEST(RandomWalkMutant, ThatUnlocksBeforeItPublishesIsCaught) {
   EXPECT_TRUE((caught<random_walk<tiny_shared, unlocks_first>>()));
 }
-TEST(RandomWalkTwin, ThatGivesUpAfterItsWalkIsCaught) {
+TEST(RandomWalkMutant, ThatGivesUpAfterItsWalkIsCaught) {
   EXPECT_TRUE((caught<random_walk<tiny_plain, gives_up>>()));
   EXPECT_TRUE((caught<random_walk<tiny_bitmap, gives_up>>()));
   EXPECT_TRUE((caught<random_walk<tiny_shared, gives_up>>()));
 }
-TEST(RandomWalkTwin, ThatCountsALockedWordAsFullIsCaught) {
+TEST(RandomWalkMutant, ThatCountsALockedWordAsFullIsCaught) {
   EXPECT_TRUE((caught<random_walk<two_shared, counts_locked_as_full>>()));
 }
-TEST(RandomWalkTwin, ThatSharesOlderPassesIsCaught) {
+TEST(RandomWalkMutant, ThatSharesOlderPassesIsCaught) {
   EXPECT_TRUE((shares_too_much<random_walk<one_plain, shares_older_passes>>()));
   EXPECT_TRUE((shares_too_much<random_walk<one_bitmap, shares_older_passes>>()));
 }

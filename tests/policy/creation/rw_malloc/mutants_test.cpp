@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Broken twins of rw_malloc: a step left out or turned around must be seen by the test that guards
+// Mutants of rw_malloc: a step left out or turned around must be seen by the test that guards
 // it.
 #include "pool_fixture.hpp"
 #include "support/refusals.hpp"
@@ -170,29 +170,29 @@ std::optional<u64> caught() {
       800, [] { return all_hold<rw_malloc<tiny_units, Faults>>(); }, u64{1} << 22);
 }
 
-TEST(RwMallocTwin, ThatOpensAWordBeforeItPublishesIsCaught) { EXPECT_TRUE(caught<opens_first>()); }
-TEST(RwMallocTwin, ThatSharesLockedWordsIsCaught) { EXPECT_TRUE(caught<locks_nothing>()); }
-TEST(RwMallocTwin, OfWideWindowsThatOpensOrSharesWordsIsCaught) {
+TEST(RwMallocMutant, ThatOpensAWordBeforeItPublishesIsCaught) { EXPECT_TRUE(caught<opens_first>()); }
+TEST(RwMallocMutant, ThatSharesLockedWordsIsCaught) { EXPECT_TRUE(caught<locks_nothing>()); }
+TEST(RwMallocMutant, OfWideWindowsThatOpensOrSharesWordsIsCaught) {
   EXPECT_TRUE(find_failing_schedule(800, [] { return all_hold<rw_malloc<tiny_wide_units<4>, opens_first>>(); }));
   EXPECT_TRUE(find_failing_schedule(800, [] { return all_hold<rw_malloc<tiny_wide_units<4>, locks_nothing>>(); }));
 }
-TEST(RwMallocTwin, ThatGivesUpAfterItsWalkIsCaught) { EXPECT_TRUE(caught<looks_nowhere>()); }
-TEST(RwMallocTwin, ThatCountsALockedWordAsFullIsCaught) { EXPECT_TRUE(caught<skips_locked_words>()); }
-TEST(RwMallocTwin, ThatSharesOlderPassesIsCaught) { EXPECT_TRUE(caught<believes_older_passes>()); }
+TEST(RwMallocMutant, ThatGivesUpAfterItsWalkIsCaught) { EXPECT_TRUE(caught<looks_nowhere>()); }
+TEST(RwMallocMutant, ThatCountsALockedWordAsFullIsCaught) { EXPECT_TRUE(caught<skips_locked_words>()); }
+TEST(RwMallocMutant, ThatSharesOlderPassesIsCaught) { EXPECT_TRUE(caught<believes_older_passes>()); }
 // rw.G1
-TEST(RwMallocTwin, ThatForgetsWhatCameFreeInAGroupIsCaught) { EXPECT_TRUE(caught<forgets_the_groups>()); }
+TEST(RwMallocMutant, ThatForgetsWhatCameFreeInAGroupIsCaught) { EXPECT_TRUE(caught<forgets_the_groups>()); }
 // rw.G2
-TEST(RwMallocTwin, ThatNotesWhatIsNoLongerSoIsCaught) { EXPECT_TRUE(caught<notes_too_late>()); }
-TEST(RwMallocTwin, ThatReadsNotesWithoutWhatCameBeforeIsCaught) {
+TEST(RwMallocMutant, ThatNotesWhatIsNoLongerSoIsCaught) { EXPECT_TRUE(caught<notes_too_late>()); }
+TEST(RwMallocMutant, ThatReadsNotesWithoutWhatCameBeforeIsCaught) {
   EXPECT_TRUE(find_failing_schedule(
       3000, [] { return finds_one_of_five_places<rw_malloc<tiny_units, reads_notes_carelessly>>(); }));
 }
-TEST(RwMallocTwin, ThatPlacesBlocksBehindHalfFreedOnesIsCaught) {
+TEST(RwMallocMutant, ThatPlacesBlocksBehindHalfFreedOnesIsCaught) {
   EXPECT_TRUE(find_failing_schedule(
       6000, [] { return keeps_four_places<rw_malloc<tiny_units, begins_anywhere>>(schedule_seed()); }));
 }
-TEST(RwMallocTwin, ThatMisplacesTheEndOfARunIsCaught) { EXPECT_TRUE(caught<misplaces_the_end>()); }
-TEST(RwMallocTwin, WhosePartsOverlapIsCaught) { EXPECT_TRUE(caught<overlaps_parts>()); }
+TEST(RwMallocMutant, ThatMisplacesTheEndOfARunIsCaught) { EXPECT_TRUE(caught<misplaces_the_end>()); }
+TEST(RwMallocMutant, WhosePartsOverlapIsCaught) { EXPECT_TRUE(caught<overlaps_parts>()); }
 
 #endif
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Broken twins: a step of the protocol left out or turned around must be seen by the test that
+// Mutants: a step of the protocol left out or turned around must be seen by the test that
 // guards it.
 #include "pool_fixture.hpp"
 
@@ -50,7 +50,7 @@ struct ignores_lengths : no_faults {
 };
 
 template <class Faults>
-using twin = creation::halloc<few_slabs, Faults>;
+using mutant = creation::halloc<few_slabs, Faults>;
 
 /// Faults after which a lane that hangs is stopped.
 constexpr u64 few_steps = 2'000'000;
@@ -58,7 +58,7 @@ constexpr u64 few_steps = 2'000'000;
 /// Blocks of all kinds in a few slabs, which change their kind all the time.
 template <class Faults>
 bool survives_changes() {
-  halloc_pool<twin<Faults>> const pool{3};
+  halloc_pool<mutant<Faults>> const pool{3};
   halloc_churn const body{.rounds = 10, .held_max = 2, .sizes = {.least = 16, .doublings = 7, .odd = true}, .seed = 1};
   auto const report = churned(pool, {2, 3}, body);
   return report.broken == 0 && report.served != 0 && pool.is_quiet(0);
@@ -74,7 +74,7 @@ struct replace_what_was_seen {
 
 template <class Faults>
 bool replaces_a_head_once() {
-  halloc_pool<twin<Faults>> const pool{16};
+  halloc_pool<mutant<Faults>> const pool{16};
   auto const blocks = allocate(pool, {1, 1}, 3072);
   auto const table = pool.allocator().table();
   u32 entry = 15;
@@ -98,7 +98,7 @@ struct free_or_ask {
 
 template <class Faults>
 bool finds_what_was_freed() {
-  halloc_pool<twin<Faults>> const pool{1};
+  halloc_pool<mutant<Faults>> const pool{1};
   auto const blocks = allocate(pool, {5, 1}, 3072);
   device_buffer<void*> const got(3);
   launch({3, 1}, free_or_ask{}, pool.allocator(), blocks[2], got.data());
@@ -108,35 +108,35 @@ bool finds_what_was_freed() {
   return served == 1 && pool.is_quiet(5);
 }
 
-TEST(HallocTwins, TheAllocatorItselfSurvives) {
+TEST(HallocMutants, TheAllocatorItselfSurvives) {
   for_each_schedule(300, [] { EXPECT_TRUE(survives_changes<no_faults>()); });
   for_each_schedule(300, [] { EXPECT_TRUE(finds_what_was_freed<no_faults>()); });
   for_each_schedule(300, [] { EXPECT_TRUE(finds_what_was_freed<slow_steps>()); });
   for_each_schedule(100, [] { EXPECT_TRUE(replaces_a_head_once<no_faults>()); });
 }
 
-TEST(HallocTwins, ASlabLockedWithBlocksInItIsNoticed) {
+TEST(HallocMutants, ASlabLockedWithBlocksInItIsNoticed) {
   EXPECT_TRUE(find_failing_schedule(
       100, [] { return survives_changes<locks_what_is_not_empty>(); }, few_steps));
 }
-TEST(HallocTwins, AFreeSlabTakenWithoutItsLockIsNoticed) {
+TEST(HallocMutants, AFreeSlabTakenWithoutItsLockIsNoticed) {
   EXPECT_TRUE(find_failing_schedule(
       300, [] { return survives_changes<takes_free_slabs_unlocked>(); }, few_steps));
 }
-TEST(HallocTwins, AHeadReplacedTwiceIsNoticed) {
+TEST(HallocMutants, AHeadReplacedTwiceIsNoticed) {
   EXPECT_TRUE(find_failing_schedule(
       100, [] { return replaces_a_head_once<replaces_any_head>(); }, few_steps));
 }
-TEST(HallocTwins, ACountLoweredBeforeItsBitsAreClearedIsNoticed) {
+TEST(HallocMutants, ACountLoweredBeforeItsBitsAreClearedIsNoticed) {
   EXPECT_TRUE(find_failing_schedule(
       300, [] { return finds_what_was_freed<subtracts_first>(); }, few_steps));
 }
 // When the bits are cleared, the slab has another life, and its words mark it as of two kinds.
-TEST(HallocTwins, ALateClearIntoARecycledSlabIsNoticed) {
+TEST(HallocMutants, ALateClearIntoARecycledSlabIsNoticed) {
   EXPECT_TRUE(find_failing_schedule(
       100, [] { return survives_changes<subtracts_first>(); }, few_steps));
 }
-TEST(HallocTwins, ABlockFreedWithoutItsLengthIsNoticed) {
+TEST(HallocMutants, ABlockFreedWithoutItsLengthIsNoticed) {
   EXPECT_TRUE(find_failing_schedule(
       5, [] { return survives_changes<ignores_lengths>(); }, few_steps));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Broken twins: a step of the protocol left out or turned around must be seen by the test that
+// Mutants: a step of the protocol left out or turned around must be seen by the test that
 // guards it.
 #include <algorithm>
 
@@ -155,11 +155,11 @@ bool tells_of_units() {
 }
 
 // bins.V3
-TEST(UallocTwins, WhoMadeASearchMissUnitsSaysSo) {
+TEST(UallocMutants, WhoMadeASearchMissUnitsSaysSo) {
   for_each_schedule(2000, [] { EXPECT_TRUE(tells_of_units<ualloc<tight>>()); });
 }
 
-TEST(UallocTwins, TheAllocatorItselfSurvives) {
+TEST(UallocMutants, TheAllocatorItselfSurvives) {
   for_each_schedule(200, [] { EXPECT_TRUE(survives_large_blocks<ualloc<tight>>()); });
   for_each_schedule(50, [] { EXPECT_TRUE(survives_tails<ualloc<tight>>()); });
   for_each_schedule(100, [] { EXPECT_TRUE(stays_what_readers_stand_on<ualloc<tight>>()); });
@@ -216,7 +216,7 @@ bool finds_what_was_counted(bool counts_first) {
          left.bits[0] == 0;
 }
 
-TEST(UallocTwins, WhoLoweredTheCountFindsABit) {
+TEST(UallocMutants, WhoLoweredTheCountFindsABit) {
   for_each_schedule(200, [] { EXPECT_TRUE(finds_what_was_counted(true)); });
 }
 
@@ -224,23 +224,23 @@ TEST(UallocTwins, WhoLoweredTheCountFindsABit) {
 /// Faults after which a lane that hangs is stopped.
 constexpr u64 few_steps = 400'000;
 
-TEST(UallocTwins, ABinReclaimedWithoutItsUnitsIsNoticed) {
+TEST(UallocMutants, ABinReclaimedWithoutItsUnitsIsNoticed) {
   EXPECT_TRUE(find_failing_schedule(
       100, [] { return survives_large_blocks<without_units>(); }, few_steps));
 }
-TEST(UallocTwins, ABinReclaimedUnderAReaderIsNoticed) {
+TEST(UallocMutants, ABinReclaimedUnderAReaderIsNoticed) {
   EXPECT_TRUE(find_failing_schedule(
       100, [] { return stays_what_readers_stand_on<without_barrier>(); }, few_steps));
 }
-TEST(UallocTwins, UnitsThatAppearAgainInSilenceAreNoticed) {
+TEST(UallocMutants, UnitsThatAppearAgainInSilenceAreNoticed) {
   EXPECT_TRUE(find_failing_schedule(
       40'000, [] { return tells_of_units<in_silence>(); }, few_steps));
 }
-TEST(UallocTwins, ATailOfAnotherBinIsNoticed) {
+TEST(UallocMutants, ATailOfAnotherBinIsNoticed) {
   EXPECT_TRUE(find_failing_schedule(
       20, [] { return survives_tails<with_mistaken_tails>(); }, few_steps));
 }
-TEST(UallocTwins, ACountLoweredAfterTheBitIsNoticed) {
+TEST(UallocMutants, ACountLoweredAfterTheBitIsNoticed) {
   EXPECT_TRUE(find_failing_schedule(
       200, [] { return finds_what_was_counted(false); }, few_steps));
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tool's own test: a header with one mutant or two of each operator, a program that judges it, and what should come of each.
 
-The header also has an operator's text where none may be planted: in comments, constants, assertions, and host code.
+The header also has an operator's text where none may be injected: in comments, constants, assertions, and host code.
 """
 
 import pathlib
