@@ -63,8 +63,8 @@ WARPHEAP_HOST_DEVICE constexpr u32 chunks_of(u32 starts, u32 length) {
   return starts * static_cast<u32>(low_mask(1u << length));
 }
 
-/// The joined bits of `chunks`, which are whole blocks of 2^length chunks: all but the last chunk of
-/// each block.
+/// The joined bits of `chunks`, which are whole blocks of 2^length chunks: all but the last chunk
+/// of each.
 WARPHEAP_HOST_DEVICE constexpr u64 joints_of(u32 chunks, u32 length) {
   u32 const of_more = length == 2 ? 0x7777'7777u : 0x7f7f'7f7fu, of_some = length == 1 ? 0x5555'5555u : of_more;
   return u64{chunks & (length == 0 ? 0 : of_some)} << 32;
