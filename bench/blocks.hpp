@@ -128,7 +128,7 @@ struct inspect_blocks {
 /// Stamps and looks at every block of a list. Call `i` asked for `draw.of(i)` bytes.
 template <class Allocator>
 findings examine(device_buffer<void*> const& blocks, size_draw draw) {
-  constexpr auto promise = block_promise::of<Allocator>();
+  auto const promise = block_promise::of<Allocator>();
   device_buffer<findings> found(1);
   launch(shape_for(blocks.size()), stamp_blocks{}, promise, draw, blocks.data(), blocks.size());
   launch(shape_for(blocks.size()), inspect_blocks{}, promise, draw, blocks.data(), blocks.size(), found.data());

@@ -85,7 +85,7 @@ struct inspect_pieces {
 /// Writes all over every block and looks at it. `damaged` counts pieces.
 template <class Allocator>
 findings examine_pieces(std::vector<asked_block> const& list) {
-  constexpr auto promise = block_promise::of<Allocator>();
+  auto const promise = block_promise::of<Allocator>();
   u64 most = 1;
   for (auto const& each : list) most = std::max(most, each.bytes);
   u64 const pieces_a_block = (most + block_piece::most_bytes - 1) / block_piece::most_bytes;

@@ -153,7 +153,7 @@ using stopwatch = wall_clock;
 /// Why calls for `bytes` are not worth measuring; empty if they are.
 template <class Allocator>
 std::string unsupported_reason(test_subject<Allocator> const& subject, u64 bytes) {
-  constexpr u64 largest = Allocator::traits.largest_bytes;
+  u64 const largest = Allocator::traits.largest_bytes;
   if (bytes <= largest) return {};
   return subject.name + " serves at most " + std::to_string(largest) + " bytes";
 }

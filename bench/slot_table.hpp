@@ -122,9 +122,9 @@ class slot_table {
   void play_checked(slot_step const& step) {
     u64 const calls = step.calls(size());
     list(step);
-    launch(shape_for(calls), inspect_leaving{}, promise, step, view(), calls);
+    launch(shape_for(calls), inspect_leaving{}, promise_, step, view(), calls);
     make_calls(step);
-    launch(shape_for(calls), stamp_came{}, promise, step, view(), calls);
+    launch(shape_for(calls), stamp_came{}, promise_, step, view(), calls);
     settle(step);
   }
 
@@ -169,7 +169,7 @@ class slot_table {
   /// Stamps every block that is held, checks and frees all. Returns what is wrong, if anything,
   /// also in the checked steps before.
   std::string fault_of_emptying() {
-    launch(shape_for(size()), stamp_held{}, promise, view(), size());
+    launch(shape_for(size()), stamp_held{}, promise_, view(), size());
     return fault_of_checked_emptying();
   }
   /// fault_of_emptying() where checked steps have stamped the blocks already.
@@ -211,7 +211,6 @@ class slot_table {
 
  private:
   static constexpr u64 steps_in_flight = 128;
-  static constexpr auto promise = block_promise::of<Allocator>();
 
   u64 size() const { return blocks_.size(); }
   slot_view view() const {
@@ -235,6 +234,7 @@ class slot_table {
   device_buffer<u32> bytes_, left_bytes_;
   device_buffer<u64> wanted_, refused_;
   device_buffer<findings> found_;
+  block_promise promise_ = block_promise::of<Allocator>();
   lap_watch watch_{3 * steps_in_flight};
 };
 
@@ -263,9 +263,9 @@ constexpr bool pool_is_slabs() {
 /// live blocks' share of them.
 template <class Allocator>
 std::vector<std::pair<std::string, double>> slab_figures(basic_heap<Allocator> const& heap) {
-  if constexpr (pool_is_slabs<typename Allocator::creation_type>() && requires { heap.statistics(); }) {
+  if constexpr (requires { heap.statistics(); }) {
     auto const now = heap.statistics();
-    if (now.slabs == now.free_slabs) return {};
+    if (!pool_is_slabs<typename Allocator::creation_type>() || now.slabs == now.free_slabs) return {};
     double const share = static_cast<double>(now.slabs - now.free_slabs) / static_cast<double>(now.slabs);
     return {{"slab_share", share},
             {"live_over_slabs", static_cast<double>(now.live_bytes) / (share * static_cast<double>(now.pool_bytes))}};

@@ -13,7 +13,7 @@ namespace warpheap::tool { namespace {
 
 /// The five policies, without their configuration.
 std::vector<std::string> policies_of(std::string const& name) {
-  return for_allocator(name, [](auto entry) {
+  return known_allocators::visit(name, [](auto entry) {
     using made = typename decltype(entry)::allocator_type;
     return std::vector<std::string>{made::creation_type::name, made::distribution_type::name, made::oom_type::name,
                                     made::reserve_pool_type::name, made::alignment_type::name};
@@ -36,7 +36,7 @@ double utilisation_of(std::string const& name, u64 bytes, u64 pool_bytes = u64{1
 template <class Config>
 Config config_of(std::string const& name) {
   std::optional<Config> found;
-  for_variant(name, [&](auto entry) {
+  all_allocators::visit(name, [&](auto entry) {
     using creation = typename decltype(entry)::allocator_type::creation_type;
     if constexpr (requires { creation::config; })
       if constexpr (std::is_same_v<std::remove_cvref_t<decltype(creation::config)>, Config>) found = creation::config;

@@ -2,13 +2,14 @@
 // The allocators that the tool knows, picked at run time by name. To add one is to add one line to
 // `known_allocators`. Every scenario is then compiled for it, which takes nvcc 20 s to 90 s. So
 // configurations that only figures of a paper need are `paper_variants`, which a few sources are
-// compiled for: those that call with_variants() or for_variant().
+// compiled for: those that name with_variants() or `all_allocators`.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "any_allocator.hpp"
 #include "backend.hpp"
 #include "bench/measure.hpp"
 #include "cli/usage_error.hpp"
@@ -63,6 +64,13 @@ struct entry_list {
     std::string names;
     for (auto const& known : descriptions()) names += (names.empty() ? "" : ", ") + known.name;
     throw usage_error{"no allocator is called '" + name + "'; there are: " + names};
+  }
+
+  /// What `measure(subject)` returns for the allocator of that name, or on the host backend for the
+  /// one that stands for it. Throws as visit().
+  template <class Measure>
+  static auto measure(std::string const& name, Measure measure) {
+    return visit(name, [&](auto entry) { return measure(stand_in_for(entry.subject())); });
   }
 };
 
@@ -170,30 +178,19 @@ using paper_variants = entry_list<
                 "ualloc by the paper's 4.2: lanes wait by compare-and-swap, make bins alone; 8-byte blocks">,
     named_entry<throughput_original_allocator, "throughput_original", "ualloc_original and tbuddy_original as one">>;
 
-/// Runs `visit(entry)` for the allocator called `name` and returns what it returns.
-template <class Visit>
-auto for_allocator(std::string const& name, Visit visit) {
-  return known_allocators::visit(name, visit);
-}
-/// As for_allocator(), and for the configurations of papers.
-template <class Visit>
-auto for_variant(std::string const& name, Visit visit) {
-  return decltype(known_allocators::with(paper_variants{}))::visit(name, visit);
-}
+using all_allocators = decltype(known_allocators::with(paper_variants{}));
 
 /// The run function of a scenario: `measure(subject, asked)` for the allocator that is named.
-template <class Measure>
+template <class Allocators = known_allocators, class Measure>
 auto with_allocator(Measure measure) {
   return [measure](std::string const& allocator, bench::request const& asked) {
-    return for_allocator(allocator, [&](auto entry) { return measure(entry.subject(), asked); });
+    return Allocators::measure(allocator, [&](auto const& subject) { return measure(subject, asked); });
   };
 }
 /// As with_allocator(), of a scenario that `measures_variants`.
 template <class Measure>
 auto with_variants(Measure measure) {
-  return [measure](std::string const& allocator, bench::request const& asked) {
-    return for_variant(allocator, [&](auto entry) { return measure(entry.subject(), asked); });
-  };
+  return with_allocator<all_allocators>(measure);
 }
 
 }}  // namespace warpheap::tool::WARPHEAP_BACKEND

@@ -15,7 +15,8 @@ namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
 template <class Allocator>
 std::shared_ptr<void> show_heap([[maybe_unused]] basic_heap<Allocator> const& heap,
                                 [[maybe_unused]] std::string const& name) {
-  if constexpr (adds_occupancy<typename Allocator::creation_type>) {
+  if constexpr (requires { heap.shown(name); }) return heap.shown(name);
+  else if constexpr (adds_occupancy<typename Allocator::creation_type>) {
     try {
       return std::make_shared<published_gauge<Allocator>>(heap, name);
     } catch (std::system_error const&) {

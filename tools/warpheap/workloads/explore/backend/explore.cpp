@@ -115,7 +115,7 @@ exploration_row explore_programs(std::string const& name, exploration_request co
 }  // namespace
 
 exploration_row run_exploration(std::string const& allocator, exploration_request const& asked) {
-  return for_allocator(allocator, [&](auto entry) -> exploration_row {
+  return known_allocators::visit(allocator, [&](auto entry) -> exploration_row {
     using creation_type = typename decltype(entry)::allocator_type::creation_type;
     if constexpr (requires(creation_type heap) { heap.snapshot(); }) {
       return explore_programs(entry.name, asked, body_of<creation_type>);

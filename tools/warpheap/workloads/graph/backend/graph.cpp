@@ -7,9 +7,10 @@
 namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
 
 std::unique_ptr<dynamic_graph> make_dynamic_graph(std::string const& allocator, u64 pool_bytes, u32 vertices) {
-  return for_allocator(allocator, [&](auto entry) -> std::unique_ptr<dynamic_graph> {
-    return std::make_unique<graph::heap_graph<typename decltype(entry)::allocator_type>>(pool_bytes, vertices);
-  });
+  return known_allocators::measure(
+      allocator, [&]<class Allocator>(bench::test_subject<Allocator> const&) -> std::unique_ptr<dynamic_graph> {
+        return std::make_unique<graph::heap_graph<Allocator>>(pool_bytes, vertices);
+      });
 }
 
 std::unique_ptr<dynamic_graph> make_traced_dynamic_graph(u64 pool_bytes, u32 vertices) {

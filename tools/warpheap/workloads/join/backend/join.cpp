@@ -39,9 +39,9 @@ std::vector<bench::result> run_join(std::string const& allocator, join_settings 
     return join::job<join::direct_pages<page_counting::by_lane>>{allocator, settings}.run();
   if (allocator == direct_output_by_warp)
     return join::job<join::direct_pages<page_counting::by_warp>>{allocator, settings}.run();
-  auto const run = [&](auto entry) { return join_with(entry.subject(), settings); };
+  auto const run = [&](auto const& subject) { return join_with(subject, settings); };
   bool const is_walk = std::find(std::begin(join_walks), std::end(join_walks), allocator) != std::end(join_walks);
-  return is_walk ? walk_list::visit(allocator, run) : for_allocator(allocator, run);
+  return is_walk ? walk_list::measure(allocator, run) : known_allocators::measure(allocator, run);
 }
 
 }}  // namespace warpheap::tool::WARPHEAP_BACKEND

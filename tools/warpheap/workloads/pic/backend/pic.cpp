@@ -29,7 +29,7 @@ template <class Allocator>
 bench::result capacity_of(bench::test_subject<Allocator> const& subject, pic_settings const& settings, u32 species) {
   bench::result made{.scenario = "pic", .allocator = subject.name, .operation = "capacity"};
   made.parameters = {{"species", species}, {"frame_bytes", settings.frame_bytes}, {"pool_bytes", settings.pool_bytes}};
-  u64 const part = settings.pool_bytes / (pic::splits_the_pool<typename Allocator::creation_type> ? species : 1);
+  u64 const part = settings.pool_bytes / (pic::splits_the_pool(subject.name) ? species : 1);
   basic_heap<Allocator> heap{part};
   bench::ledger<Allocator> frames{heap, bench::size_draw{settings.frame_bytes}, part,
                                   bench::default_for_backend(0, u64{1} << 16, u64{1} << 10)};
@@ -65,11 +65,11 @@ std::vector<bench::result> capacities(bench::test_subject<Allocator> const& subj
 pic_outcome run_pic(std::string const& allocator, pic_settings const& settings) {
   if (settings.take_trace)
     return pic::simulation<default_allocator, pic::leap_frog, traced_heap>{allocator, settings}.run();
-  return for_variant(allocator, [&](auto entry) { return simulate(entry.subject(), settings); });
+  return all_allocators::measure(allocator, [&](auto const& subject) { return simulate(subject, settings); });
 }
 
 std::vector<bench::result> run_pic_capacity(std::string const& allocator, pic_settings const& settings) {
-  return for_variant(allocator, [&](auto entry) { return capacities(entry.subject(), settings); });
+  return all_allocators::measure(allocator, [&](auto const& subject) { return capacities(subject, settings); });
 }
 
 }}  // namespace warpheap::tool::WARPHEAP_BACKEND

@@ -18,10 +18,7 @@
 namespace warpheap::tool::pic { inline namespace WARPHEAP_BACKEND {
 
 /// Whether species have heaps of their own.
-template <class Creation>
-inline constexpr bool splits_the_pool = false;
-template <creation::ring_buffer_config Config>
-inline constexpr bool splits_the_pool<creation::ring_buffer<Config>> = true;
+inline bool splits_the_pool(std::string const& allocator) { return allocator == creation::ring_buffer<>::name; }
 
 /// How much conserved quantities may change in a run: energy relative to itself, momentum relative
 /// to that of the drift.
@@ -38,7 +35,7 @@ class simulation {
         tallies_(tally_slot::count),
         sums_(1),
         watch_{4} {
-    u32 const heaps = splits_the_pool<typename Allocator::creation_type> ? settings.species : 1;
+    u32 const heaps = splits_the_pool(name) ? settings.species : 1;
     for (u32 i = 0; i < heaps; ++i) heaps_.emplace_back(settings.pool_bytes / heaps);
     step_ = bench::result{.scenario = "pic", .allocator = std::move(name), .operation = "step"};
     step_.parameters = {{"cells_x", settings.cells_x},      {"cells_y", settings.cells_y},

@@ -6,7 +6,9 @@
 namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
 
 bench::result run_replay(std::string const& allocator, replay_settings const& settings) {
-  return for_allocator(allocator, [&](auto entry) { return replay::replayer{entry.subject(), settings}.run(); });
+  return known_allocators::measure(allocator, [&](auto const& subject) {
+    return replay::replayer{subject, settings}.run();
+  });
 }
 
 bench::result run_replay_floor(replay_settings const& settings) { return replay::floor_of(settings); }

@@ -99,12 +99,10 @@ class replayer {
   }
 
  private:
-  static constexpr auto promise = bench::block_promise::of<Allocator>();
-
   void checked_pass() {
     settings_.report("replay, " + subject_.name, 0, settings_.repeat + 2);
     launch_rounds<true>();
-    plan_.inspect(promise);
+    plan_.inspect(promise_);
     auto const found = plan_.take_counts();
     row_.fault = found.fault();
     if (!row_.checked()) return;  // blocks with two owners must not be freed
@@ -124,7 +122,7 @@ class replayer {
 
   template <bool Checks>
   void launch_rounds() {
-    plan_.launch_rounds<Checks>(heap_.ref(), promise, [&] { free_everything(); });
+    plan_.launch_rounds<Checks>(heap_.ref(), promise_, [&] { free_everything(); });
   }
 
   /// As the program's heap was reset.
@@ -137,6 +135,7 @@ class replayer {
   bench::test_subject<Allocator> subject_;
   replay_settings const& settings_;
   basic_heap<Allocator> heap_;
+  bench::block_promise promise_ = bench::block_promise::of<Allocator>();
   device_plan plan_;
   bench::stopwatch watch_;
   bench::result row_;

@@ -21,12 +21,12 @@ namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
 
 template <class Allocator>
 class stress_run {
-  static constexpr allocator_traits traits = Allocator::traits;
+  static constexpr allocator_traits const& traits = Allocator::traits;
   static constexpr bool has_statistics = requires(basic_heap<Allocator> const heap) { heap.statistics(); };
   static constexpr bool has_invariants = requires(basic_heap<Allocator> const heap) { heap.check_invariants(); };
   static constexpr bool counts_slots = requires(basic_heap<Allocator> const heap) { heap.available_slots(16); };
-  static constexpr bool exact = counts_slots && traits.exact_out_of_memory;
-  static constexpr bool detects_misuse = has_statistics && traits.detects_misuse;
+  static bool is_exact() { return counts_slots && traits.exact_out_of_memory; }
+  static bool detects_misuse() { return has_statistics && traits.detects_misuse; }
 
  public:
   stress_run(basic_heap<Allocator>& heap, std::string const& name, stress_request const& asked)
@@ -38,7 +38,7 @@ class stress_run {
     row_.left_out = left_out();
     pool_.with_all_memory([&] {
       for (u64 const bytes : {u64{16}, largest() / 64, largest()})
-        if (u64 const least = std::max<u64>(bytes, 16); exact && least <= largest())
+        if (u64 const least = std::max<u64>(bytes, 16); is_exact() && least <= largest())
           capacities_.emplace_back(least, available(least));
     });
   }
@@ -69,9 +69,9 @@ class stress_run {
       parts.emplace_back("usable_size");
     if constexpr (!has_statistics) parts.emplace_back("live blocks");
     if constexpr (!has_invariants) parts.emplace_back("invariants");
-    if constexpr (!exact) parts.emplace_back("exact slots");
-    if constexpr (!detects_misuse) parts.emplace_back("misuse");
-    if constexpr (traits.largest_bytes != ~size_t{0})
+    if (!is_exact()) parts.emplace_back("exact slots");
+    if (!detects_misuse()) parts.emplace_back("misuse");
+    if (traits.largest_bytes != ~size_t{0})
       parts.push_back("blocks over " + std::to_string(traits.largest_bytes) + " bytes");
     return parts;
   }
@@ -104,7 +104,7 @@ class stress_run {
 
   bool sound() const { return row_.faults.total() == 0; }
   u64 slots() const { return u64{1} << slots_log2_; }
-  bool misuses() const { return asked_.misuse && detects_misuse; }
+  bool misuses() const { return asked_.misuse && detects_misuse(); }
 
   /// The largest size that is asked for: some MiB, and a sixteenth of a small pool.
   u64 largest() const {
@@ -196,7 +196,7 @@ class stress_run {
       }
       u64 const counted = now.double_frees + now.foreign_frees;
       u64 const expected = row_.counts.misuses;
-      if ((detects_misuse || expected == 0) && counted != expected) {
+      if ((detects_misuse() || expected == 0) && counted != expected) {
         row_.faults.miscounted_frees += 1;
         detail_ +=
             "; " + std::to_string(counted) + " frees counted as misuse, and " + std::to_string(expected) + " made";
@@ -284,8 +284,8 @@ class stress_run {
       bool const grew = stress_pool<Allocator>::grows && time == 0;
       // A block of several slabs or pages may come to lie where two would have fitted: no heap
       // promises the most that it can hold.
-      if (exact && !grew) compare_slots("that a fill got", bytes, std::min(room, filled.blocks), filled.blocks);
-      if (exact) compare_slots("of a full heap", bytes, available(bytes), 0);
+      if (is_exact() && !grew) compare_slots("that a fill got", bytes, std::min(room, filled.blocks), filled.blocks);
+      if (is_exact()) compare_slots("of a full heap", bytes, available(bytes), 0);
       if (was_empty && filled.blocks == 0) row_.faults.refused_with_room += 1;
       auto const found = filling.examine();
       row_.faults.damaged += found.damaged;
@@ -294,7 +294,7 @@ class stress_run {
       at_rest_.verified_bytes += filled.blocks * bytes;
       at_rest_.frees += filling.give_back_every(1).blocks;
       if (grew) room = available(bytes);
-      if (exact) compare_slots("after a fill", bytes, room, available(bytes));
+      if (is_exact()) compare_slots("after a fill", bytes, room, available(bytes));
     }
     ++row_.fills;
     check_at_rest();

@@ -21,11 +21,10 @@ stress_row run_growing(stress_request asked) {
 
 stress_row run_stress(std::string const& allocator, stress_request const& asked) {
   if (asked.grows) return run_growing(asked);
-  return for_allocator(allocator, [&](auto entry) {
-    using allocator_type = typename decltype(entry)::allocator_type;
-    basic_heap<allocator_type> heap{asked.pool_bytes};
+  return known_allocators::measure(allocator, [&]<class Allocator>(bench::test_subject<Allocator> const& subject) {
+    basic_heap<Allocator> heap{asked.pool_bytes};
     auto const shown = show_heap(heap, "stress");
-    return stress_run<allocator_type>{heap, entry.name, asked}.run();
+    return stress_run<Allocator>{heap, subject.name, asked}.run();
   });
 }
 

@@ -166,7 +166,7 @@ struct turn_over {
     // relaxed: nothing orders what the thread that frees the block does after what we did. So an
     // earlier kernel wrote the contents, and the exchange comes after the reads by the branch on
     // what they saw. acq_rel: pairs with itself.
-    constexpr auto passing = Heap::traits.detects_misuse ? order::relaxed : order::acq_rel;
+    auto const passing = Heap::traits.detects_misuse ? order::relaxed : order::acq_rel;
     u64 const other = atomic_ref<u64>{box}.exchange(mine.address, passing);
     if (other) bench::count(memory.counts->handed_over);
     return reinterpret_cast<void*>(other);

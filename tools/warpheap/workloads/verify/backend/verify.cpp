@@ -74,7 +74,7 @@ std::vector<verification> verify(bench::test_subject<Allocator> const& subject, 
 }  // namespace
 
 std::vector<verification> run_verify(std::string const& allocator, bench::request const& asked) {
-  return for_variant(allocator, [&](auto entry) { return verify(entry.subject(), asked); });
+  return all_allocators::measure(allocator, [&](auto const& subject) { return verify(subject, asked); });
 }
 
 }}  // namespace warpheap::tool::WARPHEAP_BACKEND
