@@ -22,7 +22,7 @@ WARPHEAP_DEVICE u32 is_missed(slab_table table) {
 
 /// Lane 0 takes the slab for the class, and reserves a block of it later. Lane 1, of a scan for
 /// another class, finds it in use.
-struct forget_a_slab {
+struct clear_a_stale_bit {
   WARPHEAP_DEVICE void operator()(slab_table table, u32* missed) const {
     switch (simt::lane_id()) {
       case 0:
@@ -31,7 +31,7 @@ struct forget_a_slab {
         break;
       case 1:
         while (!table.load(0).is_live() || table.load(0).used() == 0) simt::pause(1);
-        table.forget(slab_table::reclaimable, 0, size_class + 1);
+        table.clear_stale(slab_table::reclaimable, 0, size_class + 1);
         break;
       default: *missed = is_missed(table);
     }
@@ -97,7 +97,7 @@ void expect_finds(u32 lanes) {
   });
 }
 
-TEST(SlabBitmapIndexOrder, ASlabThatAScanForgotIsFoundInItsClass) { expect_finds<forget_a_slab>(3); }
+TEST(SlabBitmapIndexOrder, ASlabThatAScanClearedIsFoundInItsClass) { expect_finds<clear_a_stale_bit>(3); }
 TEST(SlabBitmapIndexOrder, ASlabThatWasTakenIsFoundInItsClass) { expect_finds<publish_a_slab>(2); }
 TEST(SlabBitmapIndexOrder, AScanLooksAtItsClassAfterReclaimableSlabs) { expect_finds<publish_beside_a_scan>(2); }
 

@@ -114,9 +114,9 @@ bool has_safe_summary(std::vector<u64> const& words, u32 slabs) {
   return true;
 }
 
-/// Each lane sets and clears slabs of its own, and forgets words that it sees empty. One slab of
-/// three is in at the end.
-struct set_and_forget {
+/// Each lane sets and clears slabs of its own, and clears summaries of words that it sees empty.
+/// One slab of three is in at the end.
+struct set_and_clear_stale {
   WARPHEAP_DEVICE void operator()(u64* words, u32 slabs, u32* wrong) const {
     slab_index const index{words, slabs};
     u32 const lanes = simt::grid_dim() * simt::block_dim();
@@ -128,7 +128,7 @@ struct set_and_forget {
         if (!index.may_name_any(true)) *wrong = 1;
         if (slab % 3 == 0 && round == 1) continue;
         index.clear(slab, order::relaxed);
-        if (index.newest(slab) == 0) index.forget_word(slab / 64);
+        if (index.newest(slab) == 0) index.clear_stale_word(slab / 64);
       }
   }
 };
@@ -140,7 +140,7 @@ TEST(SlabBitmapIndex, ItsSummaryNamesEveryWordThatIsNotEmpty) {
       test::for_each_schedule(slabs < 200 ? 200 : 4, [&] {
         device_buffer<u64> const words(slab_index::words_for(slabs));
         device_buffer<u32> const wrong(1);
-        launch(shape, set_and_forget{}, words.data(), slabs, wrong.data());
+        launch(shape, set_and_clear_stale{}, words.data(), slabs, wrong.data());
         synchronize();
         EXPECT_EQ(slabs_in(words.to_host(), slabs).size(), (slabs + 2) / 3);
         EXPECT_TRUE(has_safe_summary(words.to_host(), slabs));
@@ -148,17 +148,17 @@ TEST(SlabBitmapIndex, ItsSummaryNamesEveryWordThatIsNotEmpty) {
       });
 }
 
-struct forget_each_word {
+struct clear_each_word {
   WARPHEAP_DEVICE void operator()(u64* words, u32 slabs, u32* named) const {
     slab_index const index{words, slabs};
     named[0] = index.may_name_any(true);
-    for (u32 at = 0; at < slab_index::width(slabs); ++at) index.forget_word(at);
+    for (u32 at = 0; at < slab_index::width(slabs); ++at) index.clear_stale_word(at);
     named[1] = index.may_name_any(true);
     named[2] = index.may_name_any(false);
   }
 };
 
-TEST(SlabBitmapIndex, ForgetsWordsThatAreEmptyAndNoOthers) {
+TEST(SlabBitmapIndex, ClearsSummariesOfEmptyWordsAndNoOthers) {
   for (u32 const slabs : {1u, 64u, 2048u, 2049u, 9000u})
     for (bool const is_empty : {true, false}) {
       u32 const width = slab_index::width(slabs);
@@ -168,7 +168,7 @@ TEST(SlabBitmapIndex, ForgetsWordsThatAreEmptyAndNoOthers) {
         held[width + at / slab_index::words_a_summary] |= u64{1} << (at % slab_index::words_a_summary);
       device_buffer<u64> const words{held};
       device_buffer<u32> const named(3);
-      launch({1, 1}, forget_each_word{}, words.data(), slabs, named.data());
+      launch({1, 1}, clear_each_word{}, words.data(), slabs, named.data());
       synchronize();
       EXPECT_EQ(named.to_host(), (std::vector<u32>{1, !is_empty, !is_empty})) << slabs;
       EXPECT_TRUE(has_safe_summary(words.to_host(), slabs));

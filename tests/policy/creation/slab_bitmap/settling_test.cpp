@@ -45,7 +45,7 @@ struct fill_slab {
       table.release_excess(0, size_class, 1, table.reserve(0, 1), table.geometry().capacity(size_class));
       table.blocks(0).try_claim(block / 64, u64{1} << (block % 64), order::acquire);
     }
-    table.forget(slab_table::reclaimable, 0, size_class);
+    table.clear_stale(slab_table::reclaimable, 0, size_class);
   }
 };
 
@@ -158,7 +158,7 @@ TEST(SlabBitmapSettling, ASlabIsMaybeAvailableForEveryFreeThatHasReturned) {
 /// blocks: the second as one whose cache was stale, the rest as those who found no block.
 struct release_beside_a_scan {
   WARPHEAP_DEVICE void operator()(slab_table table, u32) const {
-    if (global_thread_index() == 0) return table.forget(slab_table::reclaimable, 0, size_class + 1);
+    if (global_thread_index() == 0) return table.clear_stale(slab_table::reclaimable, 0, size_class + 1);
     slab_state const old = table.reserve(0, 1);
     if (global_thread_index() == 1) table.release_excess(0, size_class + 1, 1, old, capacity);
     else table.release(0, 1);

@@ -46,7 +46,7 @@ class slab_index {
   WARPHEAP_DEVICE void set(u32 slab) const { word(slab / 64).fetch_or(bit(slab), order::relaxed); }
   /// After set(): sets the summary bit.
   WARPHEAP_DEVICE void tell(u32 slab) const {
-    // release: the word is changed first (slab.X3); pairs with forget_word().
+    // release: the word is changed first (slab.X3); pairs with clear_stale_word().
     summary(slab / 64 / words_a_summary).fetch_or(word_bit(slab / 64), order::release);
   }
   /// how: release where the cleared bit tells other threads something.
@@ -67,7 +67,7 @@ class slab_index {
     return seen != 0;
   }
   /// Clears the summary bit of word `at`, which was seen to be zero.
-  WARPHEAP_DEVICE void forget_word(u32 at) const {
+  WARPHEAP_DEVICE void clear_stale_word(u32 at) const {
     atomic_ref<u64> const around = summary(at / words_a_summary);
     u64 seen = around.load(order::relaxed);
     if ((seen & clearing_bit) != 0 || (seen & word_bit(at)) == 0) return;

@@ -64,7 +64,7 @@ class slab_scanner {
       u64 const word = round() == counted ? index.load(first) : index.newest(first);
       u64 const named = rotate_left(word, 0 - start()) & ~low_mask(turn() % 64);
       if (named == 0) {
-        if (word == 0) index.forget_word(at);
+        if (word == 0) index.clear_stale_word(at);
         pass(64 * lanes - turn() % 64);
         continue;
       }
@@ -72,7 +72,8 @@ class slab_scanner {
       u32 const slab = first + (start() + turn()) % 64;
       slab_state const now = round() == counted ? table.load_first(slab) : table.newest(slab);
       if (now.is_live() && now.used() != 0 && !(is_of_class && now.serves(size_class))) {
-        table.forget(is_of_class ? slab_table::maybe_available(size_class) : slab_table::reclaimable, slab, size_class);
+        table.clear_stale(is_of_class ? slab_table::maybe_available(size_class) : slab_table::reclaimable, slab,
+                          size_class);
       } else if (now.kind() != slab_kind::run) {
         if (!now.serves(size_class) || now.used() < capacity) return slab;
         // No answer rests on the first round: there one look in eight reads the bits.

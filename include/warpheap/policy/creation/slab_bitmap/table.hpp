@@ -7,7 +7,7 @@
 //   unlist            reservers at the high watermark o = fetch_or(U); o live, no U: toggle; settle
 //   settle            the thread that left it so      U: relist(); F: lift_full(); 0: reclaimable
 //   mark full         a scan that saw all bits set    compare-exchange to C; clear bit; C -> F
-//   forget            a scan that finds a bit wrong   C; clear that bit; C away
+//   clear stale       a scan that finds a bit wrong   C; clear that bit; C away
 //
 // A toggle is an exclusive-or of the slab's bit in an index. A scan may rely on two indexes:
 //
@@ -17,7 +17,7 @@
 //   slab.I3  These bits are cleared only under the lock or under C. A call that leaves room and
 //       finds C waits until C is gone (two atomics), and then sets the bit.
 //   slab.I4  The bit of a slab of class c in reclaimable is cleared, by the thread that takes the
-//       slab or by forget, after the bit in maybe_available(c) was set: a scan that looks at
+//       slab or by clear_stale, after the bit in maybe_available(c) was set: a scan that looks at
 //       maybe_available(c) last misses none.
 //   slab.I5  T is set => the slab is live, and its bit in reclaimable is set. T goes by the lock,
 //       or under C.
@@ -70,7 +70,7 @@ class slab_table {
   WARPHEAP_DEVICE slab_state load(u32 slab) const { return {state(slab).load(order::relaxed)}; }
   /// The newest word, by a read-modify-write. acquire: the index bit was cleared before we set it
   /// (slab.I3), and bits are looked at after it (slab.D5); pairs with the release in mark_full(),
-  /// forget().
+  /// clear_stale().
   WARPHEAP_DEVICE slab_state newest(u32 slab) const { return {state(slab).fetch_or(0, order::acquire)}; }
   /// A recent word. acquire: for bits, as in newest().
   WARPHEAP_DEVICE slab_state load_first(u32 slab) const { return {state(slab).load(order::acquire)}; }
@@ -187,12 +187,12 @@ class slab_table {
   }
 
   /// Clears the bit of a slab that index `which`, reclaimable or of `size_class`, names in vain.
-  WARPHEAP_DEVICE void forget(u32 which, u32 slab, u32 size_class) const {
+  WARPHEAP_DEVICE void clear_stale(u32 which, u32 slab, u32 size_class) const {
     // acquire: as in mark_full().
     slab_state const was{state(slab).fetch_or(slab_state::clearing_bit, order::acquire)};
     if (was.is_clearing()) return;
     bool const in_vain = which == reclaimable ? was.used() != 0 : !was.serves(size_class);
-    WARPHEAP_POINT("forget.before_clear");
+    WARPHEAP_POINT("clear_stale.before_clear");
     // release: slab.I4, by what the acquire above has seen; pairs with the fence in end_round().
     bool const clears = was.is_live() && in_vain;
     if (clears) index(which).clear(slab, order::release);

@@ -168,17 +168,17 @@ TEST(SlabBitmapTable, AFullSlabLeavesTheIndexOfOpenSlabs) {
 }
 
 /// A slab of class `is` that the index of class `named` names too.
-struct forget_another_class {
+struct clear_another_class {
   WARPHEAP_DEVICE void operator()(slab_table table, u32 is, u32 named, u32* bits) const {
     table.state(0).store(slab_state::of(slab_kind::live, is).word + 2, order::relaxed);
     for (u32 const each : {is, named}) table.index(slab_table::maybe_available(each)).set(0);
-    table.forget(slab_table::maybe_available(named), 0, named);
+    table.clear_stale(slab_table::maybe_available(named), 0, named);
     bits[0] = table.index(slab_table::maybe_available(is)).load(0) & 1;
     bits[1] = table.index(slab_table::maybe_available(named)).load(0) & 1;
   }
 };
 
-TEST(SlabBitmapTable, AScanForgetsWhatAnIndexNamesInVain) {
+TEST(SlabBitmapTable, AScanClearsWhatAnIndexNamesInVain) {
   u32 const size_class = 20, other = 21;
   // In maybe_available(other) by mistake, and rightly in that of size_class.
   auto const is_kept = [](slab_situation const& before, slab_situation const& after, slab_outcome const&) {
@@ -186,29 +186,29 @@ TEST(SlabBitmapTable, AScanForgetsWhatAnIndexNamesInVain) {
   };
   auto used = live(size_class, 3, 3), empty = live(size_class, 0, 3), stale = used;
   stale.reclaimable = true;
-  for_each_call({slab_call::forget_available, size_class},
+  for_each_call({slab_call::clear_available, size_class},
                 {used, empty, of_kind(slab_kind::free), of_kind(slab_kind::run)}, is_kept);
-  for_each_call({slab_call::forget_reclaimable, size_class},
+  for_each_call({slab_call::clear_reclaimable, size_class},
                 {empty, of_kind(slab_kind::free), of_kind(slab_kind::locked)}, is_kept);
-  auto marked = stale, forgotten = used;
+  auto marked = stale, cleared = used;
   marked.word |= slab_state::reclaimable_bit;
-  forgotten.word += slab_state::generation_unit;
+  cleared.word += slab_state::generation_unit;
   for_each_call(
-      {slab_call::forget_reclaimable, size_class}, {stale, marked, used},
-      [&](slab_situation const&, slab_situation const& after, slab_outcome const&) { EXPECT_EQ(after, forgotten); });
+      {slab_call::clear_reclaimable, size_class}, {stale, marked, used},
+      [&](slab_situation const&, slab_situation const& after, slab_outcome const&) { EXPECT_EQ(after, cleared); });
   tiny_pool const pool{2};
   device_buffer<u32> const left(2);
-  launch({1, 1}, forget_another_class{}, pool.allocator().table(), size_class, other, left.data());
+  launch({1, 1}, clear_another_class{}, pool.allocator().table(), size_class, other, left.data());
   synchronize();
   EXPECT_EQ(left.to_host(), (std::vector<u32>{1, 0}));
 }
 
 // While the over-reservation stands, the count is not zero. Nobody would set a bit cleared by it.
-TEST(SlabBitmapTable, AFreeSlabWithAnOverReservationIsNotForgotten) {
+TEST(SlabBitmapTable, AFreeSlabWithAnOverReservationIsNotCleared) {
   auto const free = of_kind(slab_kind::free, 2);
   auto locked = of_kind(slab_kind::locked, 2);
   locked.reclaimable = true;  // until it is published
-  for (auto const call : {slab_call::forget_reclaimable, slab_call::forget_available})
+  for (auto const call : {slab_call::clear_reclaimable, slab_call::clear_available})
     for_each_call({call, 20}, {free, locked},
                   [](slab_situation const& before, slab_situation const& after, slab_outcome const&) {
                     EXPECT_EQ(after, before);

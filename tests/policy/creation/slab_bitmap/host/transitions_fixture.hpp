@@ -37,8 +37,8 @@ struct slab_call {
     release,
     settle,
     mark_full,
-    forget_available,
-    forget_reclaimable,
+    clear_available,
+    clear_reclaimable,
     take,
     take_free,
     publish
@@ -103,10 +103,10 @@ struct call_each {
       case slab_call::release: table.release(0, what.blocks); return {};
       case slab_call::settle: table.settle(0, table.subtract(0, what.blocks, 0)); return {};
       case slab_call::mark_full: table.mark_full(0, before); return {};
-      case slab_call::forget_available:
-        table.forget(slab_table::maybe_available(what.size_class), 0, what.size_class);
+      case slab_call::clear_available:
+        table.clear_stale(slab_table::maybe_available(what.size_class), 0, what.size_class);
         return {};
-      case slab_call::forget_reclaimable: table.forget(slab_table::reclaimable, 0, what.size_class); return {};
+      case slab_call::clear_reclaimable: table.clear_stale(slab_table::reclaimable, 0, what.size_class); return {};
       case slab_call::take: return {.done = slab_lock::take(table, 0)};
       case slab_call::take_free: return {.done = slab_lock::take_free(table, 0) != 0};
       case slab_call::publish:
