@@ -154,7 +154,7 @@ struct find_crowded {
       refill.leave_crowded(table, size_class, slab);
       *leaves += refill.is_replacing();
     }
-    table.settle(slab, table.subtract(slab, 0, used));
+    table.fix_up(slab, table.subtract(slab, 0, used));
   }
 };
 

@@ -27,7 +27,7 @@ TEST(SlabBitmapRecycling, LeavesASlabWhoseWordsAreNotZero) {
   launch({1, 1}, recycle_with_a_stray_bit{}, pool.allocator().table(), stray, size_class_of(1024), result.data());
   synchronize();
   EXPECT_EQ(result[1], 0u);
-  // All but how often it was taken, and T, which only a settler sets.
+  // All but how often it was taken, and T, which only a fix-up sets.
   EXPECT_EQ(result[2] % slab_state::bump_unit, result[0] % slab_state::bump_unit & ~slab_state::reclaimable_bit);
   EXPECT_EQ(result[3], stray);
 }
@@ -44,8 +44,8 @@ TEST(SlabBitmapRecycling, GivesACleanSlabToAnotherClass) {
 }
 
 /// Tries to recycle an empty slab that is marked full and off its index, as one is whose last free
-/// has yet to settle it.
-struct recycle_an_unsettled_slab {
+/// has yet to fix it up.
+struct recycle_a_slab_not_fixed_up {
   WARPHEAP_DEVICE void operator()(slab_table table, u64 stray, u32 size_class, u32* taken) const {
     u32 const old_class = table.load(0).size_class();
     table.state(0).fetch_or(slab_state::unlisted_bit | slab_state::full_bit, order::relaxed);
@@ -59,13 +59,13 @@ struct recycle_an_unsettled_slab {
   }
 };
 
-// A settler that meets the lock leaves the slab to the lane that holds it.
-TEST(SlabBitmapRecycling, ListsAnUnsettledSlabThatItLeaves) {
+// A fix-up that meets the lock leaves the slab to the lane that holds it.
+TEST(SlabBitmapRecycling, ListsASlabNotFixedUpThatItLeaves) {
   for (u64 const stray : {0x100, 0}) {
     tiny_pool const pool{1};
     release(pool, allocate(pool, {1, 1}, 64));
     device_buffer<u32> taken(1);
-    launch({1, 1}, recycle_an_unsettled_slab{}, pool.allocator().table(), stray, size_class_of(1024), taken.data());
+    launch({1, 1}, recycle_a_slab_not_fixed_up{}, pool.allocator().table(), stray, size_class_of(1024), taken.data());
     synchronize();
     EXPECT_EQ(taken[0], stray == 0 ? 1u : 0u);
     pool.expect_empty();

@@ -59,7 +59,7 @@ TEST(SlabBitmapWords, QuestionsAboutADescriptorTakeEachFieldIntoAccount) {
     ASSERT_EQ(word.is_reclaimable(), are.kind == 0 || (is_live && are.used == 0));
     for (u32 const size_class : {0u, 1u, 62u, 63u}) {
       ASSERT_EQ(word.serves(size_class), is_live && size_class == are.size_class);
-      ASSERT_EQ(word.is_settled(size_class), is_live && size_class == are.size_class && are.used != 0 && !has_flags);
+      ASSERT_EQ(word.is_in_order(size_class), is_live && size_class == are.size_class && are.used != 0 && !has_flags);
     }
   });
 }

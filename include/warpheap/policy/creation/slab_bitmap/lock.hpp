@@ -47,7 +47,7 @@ class slab_lock {
       maybe_available.clear(slab, order::relaxed);  // slab.I3: we hold the lock
       return true;
     }
-    // Live again, without U and F, and in the indexes: a settler that met the lock has gone.
+    // Live again, without U and F, and in the indexes: a fix-up that met the lock did nothing.
     table.add(slab_table::maybe_available(old_class), slab);
     table.add(slab_table::reclaimable, slab);
     u64 const change = slab_state::of(slab_kind::live, old_class).word - slab_state::of(slab_kind::locked, 0).word;
@@ -100,7 +100,7 @@ class slab_lock {
   WARPHEAP_DEVICE static bool lock(slab_table const& table, u32 slab, slab_state was) {
     if (was.is_clearing()) return false;
     // Over-reservations stay in both fields, from which each is released (slab.D1). U and F go: a
-    // late settler that lifted U from a locked slab would leave its toggle undone (slab.D4).
+    // late fix-up that lifted U from a locked slab would leave its toggle undone (slab.D4).
     u64 const generation = was.next_generation() & ~(slab_state::generation_unit - 1);
     u64 const locked = generation + slab_state::of(slab_kind::locked, 0).word + slab_state::reservation(was.used());
     // acquire: the last owner's writes come first; pairs with unlock(), publish() and take().

@@ -101,14 +101,14 @@ class block_release {
       // The other lanes' last writes to their blocks come before the leader's release.
       simt::sync_warp(full_mask);
       row_release row{opaque(0u), opaque(0u)};
-      if (lane == 0) row = release_row(slab, index, role, row, mine.unsettled);
+      if (lane == 0) row = release_row(slab, index, role, row, mine.to_fix_up);
       simt::sync_warp(full_mask);  // as below
       u32 const trouble = simt::shuffle(full_mask, row.trouble, 0);
       if (trouble == 0) return freed;
       if ((simt::shuffle(full_mask, row.lost, 0) >> lane) & 1) mine.what = missed;
       else if (trouble == 2 && inside(offset_of(memory)) != 0) mine.what = misled;
     }
-    if (mine.unsettled.word != 0) table_.settle(slab_of(offset_of(memory)), mine.unsettled);
+    if (mine.to_fix_up.word != 0) table_.fix_up(slab_of(offset_of(memory)), mine.to_fix_up);
     // No lane returns before the blocks are back, or it could ask for them and be refused.
     simt::sync_warp(active);
     return mine.what;
@@ -134,34 +134,34 @@ class block_release {
     u32 lost;     ///< lanes whose block was not taken
   };
 
-  /// `good` is what it returns if there is no trouble. unsettled: as in group_release.
+  /// `good` is what it returns if there is no trouble. to_fix_up: as in group_release.
   WARPHEAP_DEVICE row_release release_row(u32 slab, u32 index, slab_role role, row_release good,
-                                          slab_state& unsettled) const {
+                                          slab_state& to_fix_up) const {
     u64 const bits = u64{full_mask} << (index % 64);
     u64 const missing = bits & ~table_.blocks(slab).release(index / 64, bits);
     WARPHEAP_POINT("free.before_subtract");
     u32 const lost = static_cast<u32>(missing >> (index % 64));
     if (lost == full_mask) return {1, lost};
     slab_state const now = table_.subtract(slab, popcount(~lost), 0);
-    if (lost == 0 && now.is_settled(role.size_class())) return good;
-    unsettled = now;
+    if (lost == 0 && now.is_in_order(role.size_class())) return good;
+    to_fix_up = now;
     return {now.size_class() != role.size_class() ? 2u : 1u, lost};
   }
 
   struct group_release {
     outcome what;
-    slab_state unsettled;  ///< the leader's: the slab's word, if it is to be settled; else 0
+    slab_state to_fix_up;  ///< the leader's: the slab's word, if it is to be fixed up; else 0
   };
 
-  /// Frees blocks of lanes that are not all in a row, but for the settling.
+  /// Frees blocks of lanes that are not all in a row, but for the fix-up.
   WARPHEAP_DEVICE static group_release release_groups(slab_table table, u32 active, u32 slab, u32 index,
                                                       u32 size_class) {
     block_release const self{table};
     // Mostly a whole warp: with a constant mask the compiler need not sort lanes by mask.
     shared_release const shared = active == full_mask ? self.release_together(full_mask, slab, index, size_class)
                                                       : self.release_together(active, slab, index, size_class);
-    bool const settles = shared.cleared != 0 && !shared.now.is_settled(size_class);
-    return {outcome_of(active, index, size_class, shared), settles ? shared.now : slab_state{}};
+    bool const needs_fix_up = shared.cleared != 0 && !shared.now.is_in_order(size_class);
+    return {outcome_of(active, index, size_class, shared), needs_fix_up ? shared.now : slab_state{}};
   }
 
   struct shared_release {
@@ -248,7 +248,7 @@ class block_release {
         reserved -= popcount(restore_bit(slab, other));
     }
     if (released == 0) table_.add_count(is_start ? count::double_frees : count::foreign_frees, 1);
-    table_.settle(slab, table_.subtract(slab, released, reserved));
+    table_.fix_up(slab, table_.subtract(slab, released, reserved));
   }
 
   WARPHEAP_DEVICE u64 release_bit(u32 slab, u32 index) const {

@@ -3,9 +3,9 @@
 //
 //   transition        by                              operation
 //   reserve n         anyone, blindly                 fetch_add; kept as far as the old word allows
-//   release, free k   that reserver; owners' leader   fetch_sub, then settle
-//   unlist            reservers at the high watermark o = fetch_or(U); o live, no U: toggle; settle
-//   settle            the thread that left it so      U: relist(); F: lift_full(); 0: reclaimable
+//   release, free k   that reserver; owners' leader   fetch_sub, then fix up
+//   unlist            reservers at the high watermark o = fetch_or(U); o live, no U: toggle; fix up
+//   fix up            the thread that left it so      U: relist(); F: lift_full(); 0: reclaimable
 //   mark full         a scan that saw all bits set    compare-exchange to C; clear bit; C -> F
 //   clear stale       a scan that finds a bit wrong   C; clear that bit; C away
 //
@@ -132,7 +132,7 @@ class slab_table {
       now.word |= slab_state::unlisted_bit;
     }
     if (kept < wanted) now = subtract(slab, 0, wanted - kept);
-    if (kept < wanted || unlists) settle_reservation(slab, now);
+    if (kept < wanted || unlists) fix_up_reservation(slab, now);
     // Until `bump` reaches the capacity, the next blocks in order have never been used.
     if (kept == 0) return {};
     return slab_reservation{slab, kept, old.bump()}.with(
@@ -140,7 +140,7 @@ class slab_table {
   }
 
   /// Takes `freed` blocks, whose bits are cleared already (slab.D2), and `reserved` unused ones off
-  /// the count. settle() must follow. A result of another class: they were others' blocks (slab.D1,
+  /// the count. fix_up() must follow. A result of another class: they were others' blocks (slab.D1,
   /// slab.D3).
   WARPHEAP_DEVICE slab_state subtract(u32 slab, u32 freed, u32 reserved) const {
     u64 const amount = slab_state::reservation(reserved) + freed;
@@ -150,23 +150,23 @@ class slab_table {
 
   /// Puts a live slab where it belongs after a free that left it as `now` (slab.D4, slab.D5,
   /// slab.I1, slab.I2).
-  WARPHEAP_DEVICE void settle(u32 slab, slab_state now) const {
-    if ((now.low() & (slab_state::full_bit | slab_state::clearing_bit)) != 0) return call_settle(*this, slab, now);
-    settle_reservation(slab, now);
+  WARPHEAP_DEVICE void fix_up(u32 slab, slab_state now) const {
+    if ((now.low() & (slab_state::full_bit | slab_state::clearing_bit)) != 0) return call_fix_up(*this, slab, now);
+    fix_up_reservation(slab, now);
   }
 
   /// Releases reserved blocks that were not taken. No bit has changed: F stays, or C is met.
   WARPHEAP_DEVICE void release(u32 slab, u32 blocks) const {
     slab_state const now = subtract(slab, 0, blocks);
-    if (now.is_live() && (now.is_unlisted() || now.used() == 0)) call_settle(*this, slab, now.without_full());
+    if (now.is_live() && (now.is_unlisted() || now.used() == 0)) call_fix_up(*this, slab, now.without_full());
   }
 
-  /// As settle(), after a change of reservations alone.
-  WARPHEAP_DEVICE void settle_reservation(u32 slab, slab_state now) const {
+  /// As fix_up(), after a change of reservations alone.
+  WARPHEAP_DEVICE void fix_up_reservation(u32 slab, slab_state now) const {
     if (!now.is_live()) return;
     if (now.is_unlisted() && now.used() <= slab_limits{geometry_.capacity(now.size_class())}.low) now = relist(slab);
     if (!now.is_live() || now.used() != 0) return;
-    if (!now.is_in_reclaimable() || now.is_clearing()) return call_settle_empty(*this, slab, now);
+    if (!now.is_in_reclaimable() || now.is_clearing()) return call_fix_up_empty(*this, slab, now);
     // Blocks of an empty slab come in order again, once a quarter was reserved. relaxed: a guess.
     if (now.bump() > geometry_.capacity(now.size_class()) / 4)
       state(slab).compare_exchange(now.word, now.next_generation(), order::relaxed, order::relaxed);
@@ -196,7 +196,7 @@ class slab_table {
     // release: slab.I4, by what the acquire above has seen; pairs with the fence in end_round().
     bool const clears = was.is_live() && in_vain;
     if (clears) index(which).clear(slab, order::release);
-    // A new generation, or a settler that had set the bit before could set T after (slab.I5).
+    // A new generation, or a fix-up that had set the bit before could set T after (slab.I5).
     // release: as in mark_full().
     u64 const begun =
         clears && which == reclaimable ? slab_state::generation_unit - (was.word & slab_state::reclaimable_bit) : 0;
@@ -294,23 +294,23 @@ class slab_table {
     table.count_word(which).fetch_add(amount, order::relaxed);
   }
 
-  WARPHEAP_COLD static void call_settle(slab_table table, u32 slab, slab_state now) {
+  WARPHEAP_COLD static void call_fix_up(slab_table table, u32 slab, slab_state now) {
     table.opaque().lift_full(slab, now);
-    table.opaque().settle_reservation(slab, now.without_full());
+    table.opaque().fix_up_reservation(slab, now.without_full());
   }
 
   /// Sets the bit of an empty slab in reclaimable, and T.
-  WARPHEAP_COLD static void call_settle_empty(slab_table table, u32 slab, slab_state now) {
+  WARPHEAP_COLD static void call_fix_up_empty(slab_table table, u32 slab, slab_state now) {
     WARPHEAP_NO_UNROLL
     for (; now.is_live() && now.used() == 0; now = table.opaque().newest(slab)) {
-      WARPHEAP_POINT("settle.before_reclaimable");
+      WARPHEAP_POINT("fix_up.before_reclaimable");
       if (now.is_clearing()) {
         simt::pause(pause_nanoseconds);
         continue;
       }
       if (!now.is_in_reclaimable()) table.add(reclaimable, slab);
       // release: the bit is set before T is. From the very word: a thread that took the slab
-      // changed it (slab.I5). If T was set already, the word is as settle() saw it.
+      // changed it (slab.I5). If T was set already, the word is as fix_up() saw it.
       u64 const next = now.bump() > table.geometry_.capacity(now.size_class()) / 4 ? now.next_generation() : now.word;
       table.state(slab).compare_exchange(now.word, next | slab_state::reclaimable_bit, order::release, order::relaxed);
       return;
@@ -327,7 +327,7 @@ class slab_table {
         continue;
       }
       add(maybe_available(warpheap::opaque(seen.size_class())), warpheap::opaque(slab));
-      WARPHEAP_POINT("settle.before_lift");
+      WARPHEAP_POINT("fix_up.before_lift");
       // From the very word seen before we set the bit: if the bit was cleared since, the word
       // changed (slab.D5). release: the bit is set before F is gone; pairs with mark_full(),
       // newest().

@@ -29,7 +29,7 @@ enum class slab_kind : u32 { free = 0, locked = 1, live = 2, run = 3 };
 ///
 ///   slab.D1  used = bits set + reservations not claimed yet + bits cleared and not subtracted yet
 ///       + over-reservations in flight. Every change is a read-modify-write, and every subtraction
-///       settles.
+///       fixes up.
 ///   slab.D2  bits set in the slab's bitmap <= used: a bit is set after its reservation, and
 ///       cleared before it is subtracted.
 ///   slab.D3  a slab gets a class, or becomes a run, through locked, entered with nothing reserved
@@ -74,8 +74,8 @@ struct slab_state {
     constexpr u32 both = (3u << kind_shift) | (0x3fu << class_shift);
     return ((low() ^ of(slab_kind::live, size_class_wanted).low()) & both) == 0;
   }
-  /// Live, of the class, with blocks reserved and without flags: nothing is to be settled.
-  WARPHEAP_HOST_DEVICE constexpr bool is_settled(u32 its_class) const {
+  /// Live, of the class, with blocks reserved and without flags: nothing is to be fixed up.
+  WARPHEAP_HOST_DEVICE constexpr bool is_in_order(u32 its_class) const {
     constexpr u32 kind_unit = 1u << (kind_shift - class_shift);
     return (low() & ~static_cast<u32>(reclaimable_bit)) >> class_shift ==
                static_cast<u32>(slab_kind::live) * kind_unit + its_class &&

@@ -113,7 +113,7 @@ slab_situation with_fewer(slab_situation before, u32 gone, bool frees) {
   if (after.state().used() != 0) return after;
   after.reclaimable = true;
   // An empty slab begins anew once more than a quarter of it was reserved, and says that it is in
-  // reclaimable (slab.I5); not if its mark stays and nothing else had to be settled.
+  // reclaimable (slab.I5); not if its mark stays and nothing else had to be fixed up.
   if (before.state().is_full() && !frees && !before.state().is_unlisted()) return after;
   if (after.state().bump() > limits.capacity / 4) after.word = after.state().next_generation();
   after.word |= slab_state::reclaimable_bit;
@@ -128,7 +128,7 @@ TEST(SlabBitmapTable, AFreeListsASlabWithRoomAndLiftsItsMark) {
         for (auto const& each : live_slabs(size_class, full))
           if (each.state().used() >= freed) from.push_back(each);
         if (from.empty()) continue;
-        for_each_call({slab_call::settle, size_class, freed}, from,
+        for_each_call({slab_call::fix_up, size_class, freed}, from,
                       [&](slab_situation const& before, slab_situation const& after, slab_outcome const&) {
                         slab_situation expected = with_fewer(before, freed, true);
                         expected.word &= ~slab_state::full_bit;

@@ -35,7 +35,7 @@ struct slab_call {
     release_excess,
     release_excess_late,  ///< the same, after `spare` other blocks are freed
     release,
-    settle,
+    fix_up,
     mark_full,
     clear_available,
     clear_reclaimable,
@@ -101,7 +101,7 @@ struct call_each {
         return of(table.release_excess(0, what.size_class, what.blocks, old, limit_of(table, what)));
       }
       case slab_call::release: table.release(0, what.blocks); return {};
-      case slab_call::settle: table.settle(0, table.subtract(0, what.blocks, 0)); return {};
+      case slab_call::fix_up: table.fix_up(0, table.subtract(0, what.blocks, 0)); return {};
       case slab_call::mark_full: table.mark_full(0, before); return {};
       case slab_call::clear_available:
         table.clear_stale(slab_table::maybe_available(what.size_class), 0, what.size_class);

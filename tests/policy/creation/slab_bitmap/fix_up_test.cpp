@@ -4,7 +4,7 @@
 // slab.D5, slab.I1, slab.I2).
 #include "pool_fixture.hpp"
 
-namespace slab_bitmap_settling_test {
+namespace slab_bitmap_fix_up_test {
 
 using namespace warpheap;
 using namespace warpheap::slab_bitmap_parts;
@@ -51,7 +51,7 @@ struct fill_slab {
 
 WARPHEAP_DEVICE void free_block(slab_table table, u32 block) {
   table.blocks(0).release(block / 64, u64{1} << (block % 64));
-  table.settle(0, table.subtract(0, 1, 0));
+  table.fix_up(0, table.subtract(0, 1, 0));
 }
 
 /// As a scan does: marks the slab full if it sees the bits of its `capacity` blocks set.
@@ -90,7 +90,7 @@ struct free_beside_looks {
 };
 
 // slab.D5: the free changes the word from which the slab would be marked, or meets the mark.
-TEST(SlabBitmapSettling, ASlabIsNotFullAfterAFreeBesideALook) {
+TEST(SlabBitmapFixUp, ASlabIsNotFullAfterAFreeBesideALook) {
   for (launch_shape const shape : {launch_shape{2, 1}, {1, 2}, {3, 1}})
     test::for_each_schedule(600, [&] {
       EXPECT_EQ(left_by(shape, free_beside_looks{}, size_class, capacity),
@@ -115,7 +115,7 @@ struct take_mark_and_free {
 
 // slab.D5: a free lifts the mark that it saw, and no later one, for which the bit in
 // maybe_available was cleared.
-TEST(SlabBitmapSettling, ASlabThatIsMarkedAgainAndAgainIsMaybeAvailableInTheEnd) {
+TEST(SlabBitmapFixUp, ASlabThatIsMarkedAgainAndAgainIsMaybeAvailableInTheEnd) {
   for (launch_shape const shape : {launch_shape{2, 1}, {1, 2}, {3, 1}})
     test::for_each_schedule(600, [&] {
       EXPECT_EQ(left_by(shape, take_mark_and_free{}, size_class, 1),
@@ -139,7 +139,7 @@ struct mark_slab {
 
 // slab.I1: a free that finds F gone leaves the index alone, so the thread that takes F away has set
 // the bit before.
-TEST(SlabBitmapSettling, ASlabIsMaybeAvailableForEveryFreeThatHasReturned) {
+TEST(SlabBitmapFixUp, ASlabIsMaybeAvailableForEveryFreeThatHasReturned) {
   for (launch_shape const shape : {launch_shape{2, 1}, {1, 2}})
     test::for_each_schedule(600, [&] {
       tiny_pool const pool{1};
@@ -167,7 +167,7 @@ struct release_beside_a_scan {
 
 // slab.I2, slab.I3: the last of those that release finds the slab empty, by what its subtraction
 // left, and waits for the scan.
-TEST(SlabBitmapSettling, ASlabIsReclaimableAfterTheLastReservationIsReleased) {
+TEST(SlabBitmapFixUp, ASlabIsReclaimableAfterTheLastReservationIsReleased) {
   for (launch_shape const shape : {launch_shape{2, 1}, {3, 1}, {1, 3}})
     test::for_each_schedule(600, [&] {
       EXPECT_EQ(left_by(shape, release_beside_a_scan{}, size_class, 0),
@@ -195,7 +195,7 @@ struct relist_together {
 
 // slab.D4: the one whose subtraction came to the limit lists the slab, whatever the others did
 // before.
-TEST(SlabBitmapSettling, ASlabIsPartialAfterTheLastSubtraction) {
+TEST(SlabBitmapFixUp, ASlabIsPartialAfterTheLastSubtraction) {
   using body = relist_together;
   slab_limits const limits{16};
   ASSERT_EQ(limits.low, body::blocks - 1);
@@ -206,4 +206,4 @@ TEST(SlabBitmapSettling, ASlabIsPartialAfterTheLastSubtraction) {
     });
 }
 
-}  // namespace slab_bitmap_settling_test
+}  // namespace slab_bitmap_fix_up_test
