@@ -13,11 +13,12 @@ using test::tiny_pool;
 /// Where slab 0 is said to be, and which flags it has.
 struct situation {
   u32 used = 0;
-  bool full = false, clearing = false, unlisted = false, partial = false, maybe_available = false, reclaimable = false;
+  bool full = false, index_locked = false, unlisted = false, partial = false, maybe_available = false,
+       reclaimable = false;
 
   friend bool operator==(situation const&, situation const&) = default;
   friend std::ostream& operator<<(std::ostream& to, situation const& it) {
-    return to << it.used << " used" << (it.full ? ", F" : "") << (it.clearing ? ", C" : "")
+    return to << it.used << " used" << (it.full ? ", F" : "") << (it.index_locked ? ", C" : "")
               << (it.unlisted ? ", U" : "") << (it.partial ? ", partial" : "")
               << (it.maybe_available ? ", maybe available" : "") << (it.reclaimable ? ", reclaimable" : "");
   }
@@ -29,7 +30,7 @@ struct read_situation {
     auto const is_in = [&](u32 which) { return (table.index(which).newest(0) & 1) != 0; };
     *found = {now.used(),
               now.is_full(),
-              now.is_clearing(),
+              now.is_index_locked(),
               now.is_unlisted(),
               is_in(slab_table::partial(size_class)),
               is_in(slab_table::maybe_available(size_class)),
@@ -57,7 +58,7 @@ WARPHEAP_DEVICE void free_block(slab_table table, u32 block) {
 /// As a scan does: marks the slab full if it sees the bits of its `capacity` blocks set.
 WARPHEAP_DEVICE void look_and_mark(slab_table table, u32 capacity) {
   slab_state const seen = table.newest(0);
-  bool is_full = seen.is_live() && seen.used() >= capacity && !seen.is_full() && !seen.is_clearing();
+  bool is_full = seen.is_live() && seen.used() >= capacity && !seen.is_full() && !seen.is_index_locked();
   for (u32 word = 0; 64 * word < capacity; ++word) {
     u64 const valid = slab_table::valid_mask(capacity, word);
     is_full = is_full && (table.blocks(0).load_newest(word, order::relaxed) & valid) == valid;

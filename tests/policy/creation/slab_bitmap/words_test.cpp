@@ -15,12 +15,12 @@ using namespace slab_bitmap_parts;
 /// A descriptor, field by field.
 struct fields {
   u32 used, size_class, kind;
-  bool is_in_reclaimable, clears, is_unlisted, is_full;
+  bool is_in_reclaimable, is_index_locked, is_unlisted, is_full;
   u32 bump, generation;
 
   slab_state word() const {
-    return {u64{used} | u64{size_class} << 20 | u64{is_in_reclaimable} << 26 | u64{clears} << 27 | u64{kind} << 28 |
-            u64{is_unlisted} << 30 | u64{is_full} << 31 | u64{bump} << 32 | u64{generation} << 52};
+    return {u64{used} | u64{size_class} << 20 | u64{is_in_reclaimable} << 26 | u64{is_index_locked} << 27 |
+            u64{kind} << 28 | u64{is_unlisted} << 30 | u64{is_full} << 31 | u64{bump} << 32 | u64{generation} << 52};
   }
 };
 
@@ -44,7 +44,7 @@ TEST(SlabBitmapWords, ADescriptorReadsBackEachField) {
     ASSERT_EQ(word.size_class(), are.size_class);
     ASSERT_EQ(static_cast<u32>(word.kind()), are.kind);
     ASSERT_EQ(word.is_in_reclaimable(), are.is_in_reclaimable);
-    ASSERT_EQ(word.is_clearing(), are.clears);
+    ASSERT_EQ(word.is_index_locked(), are.is_index_locked);
     ASSERT_EQ(word.is_unlisted(), are.is_unlisted);
     ASSERT_EQ(word.is_full(), are.is_full);
     ASSERT_EQ(word.bump(), are.bump);
@@ -54,7 +54,7 @@ TEST(SlabBitmapWords, ADescriptorReadsBackEachField) {
 TEST(SlabBitmapWords, QuestionsAboutADescriptorTakeEachFieldIntoAccount) {
   for_each_word([](fields const& are) {
     slab_state const word = are.word();
-    bool const is_live = are.kind == 2, has_flags = are.clears || are.is_unlisted || are.is_full;
+    bool const is_live = are.kind == 2, has_flags = are.is_index_locked || are.is_unlisted || are.is_full;
     ASSERT_EQ(word.is_live(), is_live);
     ASSERT_EQ(word.is_reclaimable(), are.kind == 0 || (is_live && are.used == 0));
     for (u32 const size_class : {0u, 1u, 62u, 63u}) {

@@ -70,14 +70,14 @@ class slab_index {
   WARPHEAP_DEVICE void clear_stale_word(u32 at) const {
     atomic_ref<u64> const around = summary(at / words_a_summary);
     u64 seen = around.load(order::relaxed);
-    if ((seen & clearing_bit) != 0 || (seen & word_bit(at)) == 0) return;
+    if ((seen & index_lock_bit) != 0 || (seen & word_bit(at)) == 0) return;
     // acquire: the word as it was when its bit was set, or newer; pairs with tell().
-    if (!around.compare_exchange(seen, (seen | clearing_bit) & ~word_bit(at), order::acquire, order::relaxed)) return;
+    if (!around.compare_exchange(seen, (seen | index_lock_bit) & ~word_bit(at), order::acquire, order::relaxed)) return;
     WARPHEAP_POINT("index.before_second_look");
     // acquire: what cleared the word may have set another index first (slab.I4); passed on by C's
     // end.
     if (word(at).fetch_or(0, order::acquire) != 0) around.fetch_or(word_bit(at), order::relaxed);
-    around.fetch_and(~clearing_bit, order::release);  // release: the look comes first
+    around.fetch_and(~index_lock_bit, order::release);  // release: the look comes first
   }
 
   /// A slab that was in lately, from `start` on and around in its word, then in words that the
@@ -104,7 +104,7 @@ class slab_index {
  private:
   static constexpr u32 most_summaries = 16;  // that find() looks at
 
-  static constexpr u64 clearing_bit = u64{1} << words_a_summary;  ///< C
+  static constexpr u64 index_lock_bit = u64{1} << words_a_summary;  ///< C
 
   WARPHEAP_DEVICE static u64 word_bit(u32 at) { return u64{1} << (at % words_a_summary); }
   WARPHEAP_DEVICE static u64 bit(u32 i) { return u64{1} << (i % 64); }

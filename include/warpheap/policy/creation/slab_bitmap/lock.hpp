@@ -98,7 +98,7 @@ class slab_lock {
  private:
   /// Locks a slab that was seen reclaimable, if nothing has changed since.
   WARPHEAP_DEVICE static bool lock(slab_table const& table, u32 slab, slab_state was) {
-    if (was.is_clearing()) return false;
+    if (was.is_index_locked()) return false;
     // Over-reservations stay in both fields, from which each is released (slab.D1). U and F go: a
     // late fix-up that lifted U from a locked slab would leave its toggle undone (slab.D4).
     u64 const generation = was.next_generation() & ~(slab_state::generation_unit - 1);

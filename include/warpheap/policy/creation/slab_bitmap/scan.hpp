@@ -158,7 +158,7 @@ class slab_scanner {
           free |= ~blocks.load_newest(word, order::relaxed) & slab_table::valid_mask(capacity, word);
       if (free != 0) return false;
     }
-    if (!now.is_clearing()) table.mark_full(slab, now);
+    if (!now.is_index_locked()) table.mark_full(slab, now);
     return true;
   }
 

@@ -147,7 +147,7 @@ class snapshot {
       expect(is_in(slab_table::maybe_available(size_class), slab) || !serves || now.is_full(),
              "slab.I1: no bit in the index of slabs that may be available");
     }
-    expect(!now.is_clearing(), "slab.I3: C at rest");
+    expect(!now.is_index_locked(), "slab.I3: C at rest");
     if (!live) return;
     expect(!now.is_unlisted() || now.used() > slab_limits{capacity}.low, "slab.D4: off the index without need");
     expect(!now.is_full() || now.used() == capacity, "slab.D5: said to be full, and is not");

@@ -151,7 +151,7 @@ class slab_table {
   /// Puts a live slab where it belongs after a free that left it as `now` (slab.D4, slab.D5,
   /// slab.I1, slab.I2).
   WARPHEAP_DEVICE void fix_up(u32 slab, slab_state now) const {
-    if ((now.low() & (slab_state::full_bit | slab_state::clearing_bit)) != 0) return call_fix_up(*this, slab, now);
+    if ((now.low() & (slab_state::full_bit | slab_state::index_lock_bit)) != 0) return call_fix_up(*this, slab, now);
     fix_up_reservation(slab, now);
   }
 
@@ -166,7 +166,7 @@ class slab_table {
     if (!now.is_live()) return;
     if (now.is_unlisted() && now.used() <= slab_limits{geometry_.capacity(now.size_class())}.low) now = relist(slab);
     if (!now.is_live() || now.used() != 0) return;
-    if (!now.is_in_reclaimable() || now.is_clearing()) return call_fix_up_empty(*this, slab, now);
+    if (!now.is_in_reclaimable() || now.is_index_locked()) return call_fix_up_empty(*this, slab, now);
     // Blocks of an empty slab come in order again, once a quarter was reserved. relaxed: a guess.
     if (now.bump() > geometry_.capacity(now.size_class()) / 4)
       state(slab).compare_exchange(now.word, now.next_generation(), order::relaxed, order::relaxed);
@@ -176,21 +176,21 @@ class slab_table {
   WARPHEAP_DEVICE void mark_full(u32 slab, slab_state now) const {
     WARPHEAP_POINT("mark_full.before_mark");
     // A new generation: a free that is about to lift an earlier F must not lift this one.
-    u64 const held = (now.word | slab_state::clearing_bit) + slab_state::generation_unit;
+    u64 const held = (now.word | slab_state::index_lock_bit) + slab_state::generation_unit;
     // acquire: the bit was set before we clear it; pairs with lift_full() and publish().
     // release: the looks at the bits came before.
     if (!state(slab).compare_exchange(now.word, held, order::acq_rel, order::relaxed)) return;
     WARPHEAP_POINT("mark_full.before_clear");
     index(maybe_available(now.size_class())).clear(slab, order::relaxed);
     // release: the bit is cleared before C is gone; pairs with the acquire in newest().
-    state(slab).fetch_xor(slab_state::clearing_bit | slab_state::full_bit, order::release);
+    state(slab).fetch_xor(slab_state::index_lock_bit | slab_state::full_bit, order::release);
   }
 
   /// Clears the bit of a slab that index `which`, reclaimable or of `size_class`, names in vain.
   WARPHEAP_DEVICE void clear_stale(u32 which, u32 slab, u32 size_class) const {
     // acquire: as in mark_full().
-    slab_state const was{state(slab).fetch_or(slab_state::clearing_bit, order::acquire)};
-    if (was.is_clearing()) return;
+    slab_state const was{state(slab).fetch_or(slab_state::index_lock_bit, order::acquire)};
+    if (was.is_index_locked()) return;
     bool const in_vain = which == reclaimable ? was.used() != 0 : !was.serves(size_class);
     WARPHEAP_POINT("clear_stale.before_clear");
     // release: slab.I4, by what the acquire above has seen; pairs with the fence in end_round().
@@ -200,7 +200,7 @@ class slab_table {
     // release: as in mark_full().
     u64 const begun =
         clears && which == reclaimable ? slab_state::generation_unit - (was.word & slab_state::reclaimable_bit) : 0;
-    state(slab).fetch_add(begun - slab_state::clearing_bit, order::release);
+    state(slab).fetch_add(begun - slab_state::index_lock_bit, order::release);
   }
 
   /// An entry of this multiprocessor for a class; `salt` picks one of its caches.
@@ -304,7 +304,7 @@ class slab_table {
     WARPHEAP_NO_UNROLL
     for (; now.is_live() && now.used() == 0; now = table.opaque().newest(slab)) {
       WARPHEAP_POINT("fix_up.before_reclaimable");
-      if (now.is_clearing()) {
+      if (now.is_index_locked()) {
         simt::pause(pause_nanoseconds);
         continue;
       }
@@ -320,8 +320,8 @@ class slab_table {
   /// Takes F from a slab in which a block was freed, or waits while another is about to set it.
   WARPHEAP_DEVICE void lift_full(u32 slab, slab_state seen) const {
     WARPHEAP_NO_UNROLL
-    while (seen.is_live() && (seen.is_full() || seen.is_clearing())) {
-      if (seen.is_clearing()) {
+    while (seen.is_live() && (seen.is_full() || seen.is_index_locked())) {
+      if (seen.is_index_locked()) {
         simt::pause(pause_nanoseconds);
         seen = newest(slab);
         continue;

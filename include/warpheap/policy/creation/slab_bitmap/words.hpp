@@ -21,7 +21,7 @@ enum class slab_kind : u32 { free = 0, locked = 1, live = 2, run = 3 };
 ///          live: serves its class.                     run: part of a block larger than a slab.
 ///   U      unlisted: off its class's partial list, as it was at or over the high watermark
 ///   F      full: all its blocks were seen taken, and none has been freed since
-///   C      one thread is clearing the slab's bit in an index (slab.I3)
+///   C      index lock: one thread is clearing the slab's bit in an index (slab.I3)
 ///   T      the slab's bit in reclaimable is set (slab.I5)
 ///   bump   blocks reserved in this generation; overflows into it; a guess where free blocks are
 ///   generation: how often the slab was taken, began anew as it was empty, was marked full or left
@@ -49,7 +49,7 @@ struct slab_state {
   static constexpr u64 used_mask = (u64{1} << 20) - 1;
   static constexpr u32 class_shift = 20;
   static constexpr u64 reclaimable_bit = u64{1} << 26;
-  static constexpr u64 clearing_bit = u64{1} << 27;
+  static constexpr u64 index_lock_bit = u64{1} << 27;
   static constexpr u32 kind_shift = 28;
   static constexpr u64 unlisted_bit = u64{1} << 30;
   static constexpr u64 full_bit = u64{1} << 31;
@@ -66,7 +66,7 @@ struct slab_state {
   WARPHEAP_HOST_DEVICE constexpr slab_kind kind() const { return static_cast<slab_kind>((low() >> kind_shift) & 3); }
   WARPHEAP_HOST_DEVICE constexpr bool is_unlisted() const { return low() & unlisted_bit; }
   WARPHEAP_HOST_DEVICE constexpr bool is_full() const { return low() & full_bit; }
-  WARPHEAP_HOST_DEVICE constexpr bool is_clearing() const { return low() & clearing_bit; }
+  WARPHEAP_HOST_DEVICE constexpr bool is_index_locked() const { return low() & index_lock_bit; }
   WARPHEAP_HOST_DEVICE constexpr bool is_in_reclaimable() const { return low() & reclaimable_bit; }
   WARPHEAP_HOST_DEVICE constexpr u32 bump() const { return static_cast<u32>(word >> bump_shift) & 0xf'ffff; }
   WARPHEAP_HOST_DEVICE constexpr bool is_live() const { return kind() == slab_kind::live; }

@@ -18,11 +18,11 @@ using test::slab_situation;
 
 TEST(SlabBitmapLock, OnlyFreeAndEmptySlabsAreTaken) {
   u32 const size_class = 20;
-  auto clearing = live(size_class, 0, 3);
-  clearing.word |= slab_state::clearing_bit;
+  auto index_locked = live(size_class, 0, 3);
+  index_locked.word |= slab_state::index_lock_bit;
   for_each_call({slab_call::take, size_class},
                 {of_kind(slab_kind::locked), of_kind(slab_kind::run), live(size_class, 1, 1),
-                 live(size_class, 15, 15, true), clearing},
+                 live(size_class, 15, 15, true), index_locked},
                 [](slab_situation const& before, slab_situation const& after, slab_outcome const& got) {
                   EXPECT_FALSE(got.done);
                   EXPECT_EQ(after, before);

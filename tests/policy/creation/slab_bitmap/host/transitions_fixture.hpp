@@ -24,7 +24,7 @@ inline std::ostream& operator<<(std::ostream& to, slab_situation const& it) {
   slab_state const now = it.state();
   return to << "kind " << static_cast<u32>(now.kind()) << ", class " << now.size_class() << ", used " << now.used()
             << ", bump " << now.bump() << ", generation " << (it.word >> 52) << (now.is_unlisted() ? ", U" : "")
-            << (now.is_full() ? ", F" : "") << (now.is_clearing() ? ", C" : "") << (it.partial ? ", partial" : "")
+            << (now.is_full() ? ", F" : "") << (now.is_index_locked() ? ", C" : "") << (it.partial ? ", partial" : "")
             << (it.maybe_available ? ", available" : "") << (it.reclaimable ? ", reclaimable" : "")
             << (it.is_free ? ", free" : "");
 }
