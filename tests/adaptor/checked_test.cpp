@@ -25,10 +25,10 @@ using testing::MatchesRegex;
 using checked_heap = checked<heap>;
 constexpr size_t one_mib = size_t{1} << 20;
 
-constexpr allocator_traits below = heap_ref::traits, kept = checked_heap::ref_type::traits;
+constexpr allocator_traits upstream = heap_ref::traits, kept = checked_heap::ref_type::traits;
 static_assert(kept.alignment == 16 && kept.self_aligned_up_to == 4096 && kept.multiples_aligned_up_to == 4096);
 static_assert(kept.exact_out_of_memory && kept.one_pass_refusals && kept.detects_misuse);
-static_assert(kept.largest_bytes == below.largest_bytes, "without a limit below there is none");
+static_assert(kept.largest_bytes == upstream.largest_bytes, "without a limit upstream there is none");
 static_assert(sizeof(checked_heap::ref_type) == 24);
 
 /// Few blocks in quarantine, so that threads meet there.
@@ -151,7 +151,7 @@ TEST(Checked, ListsLeaksByPlaceThoseOfMostBytesFirst) {
   heap.reset();
   synchronize();
   EXPECT_TRUE(heap.leaks().empty());
-  EXPECT_EQ(heap.below().statistics().live_blocks, 0u);
+  EXPECT_EQ(heap.upstream().statistics().live_blocks, 0u);
   EXPECT_EQ(heap.error_count(), 0u);
 }
 
@@ -257,7 +257,7 @@ TEST(Checked, AccusesNobodyWhileManyThreadsFreeEachOthersBlocks) {
     for (auto const& error : heap.reports()) ADD_FAILURE() << error.describe();
     EXPECT_EQ(refused[0], 0u);
     EXPECT_EQ(heap.statistics().live_blocks, pass_blocks::boxes);
-    EXPECT_LE(heap.below().statistics().live_blocks, pass_blocks::boxes + few_held.quarantine_blocks);
+    EXPECT_LE(heap.upstream().statistics().live_blocks, pass_blocks::boxes + few_held.quarantine_blocks);
     EXPECT_TRUE(heap.check_invariants().empty());
   });
 }
@@ -312,8 +312,8 @@ struct count_known {
   }
 };
 
-/// Compares the map with the blocks that threads hold, and with those of the heap below, after all
-/// schedules (checked.M1, checked.M2).
+/// Compares the map with the blocks that threads hold, and with those of the upstream heap, after
+/// all schedules (checked.M1, checked.M2).
 template <checked_config Config>
 void expect_map_of_all_that_live() {
   test::for_each_schedule(100, [] {
@@ -326,7 +326,7 @@ void expect_map_of_all_that_live() {
     std::vector<void*> listed;
     checked_heap.for_each_live([&](void* memory, size_t) { listed.push_back(memory); });
     EXPECT_THAT(listed, testing::UnorderedElementsAreArray(kept.to_host()));
-    EXPECT_EQ(known[0], checked_heap.below().statistics().live_blocks) << "with those in quarantine";
+    EXPECT_EQ(known[0], checked_heap.upstream().statistics().live_blocks) << "with those in quarantine";
     EXPECT_EQ(checked_heap.error_count(), 0u);
   });
 }

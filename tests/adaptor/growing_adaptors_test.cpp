@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adaptors around heaps whose pools grow: the owner grows, serves and trims as the heap below does.
+// Adaptors around heaps whose pools grow: the owner grows and trims as the upstream heap does.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -122,7 +122,7 @@ TYPED_TEST(GrowingAdaptor, GrowsByWhatWasRefusedAndTrimsWhatNobodyHas) {
   free_all(heap, blocks);
   EXPECT_EQ(heap.trim(), most - granule);
   EXPECT_EQ(heap.committed_bytes(), granule);
-  EXPECT_EQ(heap.below().committed_bytes(), granule);
+  EXPECT_EQ(heap.upstream().committed_bytes(), granule);
 }
 
 // As long as a busy machine may need.

@@ -241,7 +241,7 @@ template <class Ref>
 struct frees_first : as_it_is<Ref> {
   using as_it_is<Ref>::as_it_is;
   WARPHEAP_DEVICE void free(void* memory) const {
-    this->below().free(memory);
+    this->upstream().free(memory);
     if (memory) this->log().add(call_kind::free, 0, memory);
   }
 };
@@ -250,7 +250,7 @@ template <class Ref>
 struct loses_frees : as_it_is<Ref> {
   using as_it_is<Ref>::as_it_is;
   WARPHEAP_DEVICE void free(void* memory) const {
-    if (global_thread_index() % 7 == 0) this->below().free(memory);
+    if (global_thread_index() % 7 == 0) this->upstream().free(memory);
     else as_it_is<Ref>::free(memory);
   }
 };
@@ -259,7 +259,7 @@ template <class Ref>
 struct loses_mallocs : as_it_is<Ref> {
   using as_it_is<Ref>::as_it_is;
   WARPHEAP_DEVICE void* malloc(size_t bytes) const {
-    return global_thread_index() % 7 == 0 ? this->below().malloc(bytes) : as_it_is<Ref>::malloc(bytes);
+    return global_thread_index() % 7 == 0 ? this->upstream().malloc(bytes) : as_it_is<Ref>::malloc(bytes);
   }
 };
 
@@ -333,7 +333,7 @@ TEST(Traced, HasTheMembersOfTheHeapBelow) {
   EXPECT_EQ(heap.statistics().live_blocks, 0u);
   EXPECT_THAT(heap.check_invariants(), IsEmpty());
   EXPECT_GT(heap.available_slots(100), 0u);
-  EXPECT_GT(heap.metadata_bytes(), heap.below().metadata_bytes() + 24 * few_records.most_records);
+  EXPECT_GT(heap.metadata_bytes(), heap.upstream().metadata_bytes() + 24 * few_records.most_records);
   EXPECT_EQ(heap.info().find("traced; creation slab_bitmap"), 0u);
 }
 

@@ -77,7 +77,7 @@ class checked {
   using state_type = checked_parts::shared_state<pieces>;
 
  public:
-  /// The heap below.
+  /// The upstream heap.
   using heap_type = Heap;
   /// What ref() returns.
   using ref_type = checked_ref<typename Heap::ref_type, pieces, Config>;
@@ -90,8 +90,8 @@ class checked {
   /// records.
   template <class... Arguments>
     requires std::constructible_from<Heap, Arguments...>
-  explicit checked(Arguments&&... arguments) : below_(std::forward<Arguments>(arguments)...) {
-    auto const memory = below_.memory();
+  explicit checked(Arguments&&... arguments) : upstream_(std::forward<Arguments>(arguments)...) {
+    auto const memory = upstream_.memory();
     state_type state;
     u64* words = map_words_.data();
     for (u32 i = 0; i < pieces; ++i) {
@@ -116,11 +116,11 @@ class checked {
   }
 
   /// What kernels take, by value.
-  ref_type ref() const noexcept { return ref_type{below_.ref(), state_.data()}; }
+  ref_type ref() const noexcept { return ref_type{upstream_.ref(), state_.data()}; }
 
   /// Frees everything at once, in order on stream `on`, and keeps the reports.
   void reset(stream_view on = {}) {
-    below_.reset(on);
+    upstream_.reset(on);
     backend::fill_bytes(map_words_.data(), 0, map_words_.size_bytes(), on);
     backend::fill_bytes(slots_.data(), 0, slots_.size_bytes(), on);
     launch(on, {1, 1}, checked_parts::forget_held{}, state_.data(), fresh_quarantine());
@@ -128,22 +128,22 @@ class checked {
 
   /// As basic_heap's, of a heap whose pool grows.
   size_t grow(size_t bytes, stream_view on = {}) requires requires(Heap heap) { heap.grow(bytes, on); }
-  { return below_.grow(bytes, on); }
+  { return upstream_.grow(bytes, on); }
   /// As basic_heap's. Blocks in quarantine keep their memory.
   size_t trim() requires requires(Heap heap) { heap.trim(); }
-  { return below_.trim(); }
+  { return upstream_.trim(); }
   /// As basic_heap's, of a heap whose refused calls ask for memory.
   size_t poll(stream_view on = {}) requires requires(Heap heap) { heap.poll(on); }
-  { return below_.poll(on); }
+  { return upstream_.poll(on); }
   /// As basic_heap's, for a growth_service.
   size_t serve() requires requires(Heap heap) { heap.serve(); }
-  { return below_.serve(); }
+  { return upstream_.serve(); }
   /// As basic_heap's, with what lies around the caller's bytes.
   u64 requested_bytes() const requires requires(Heap const heap) { heap.requested_bytes(); }
-  { return below_.requested_bytes(); }
-  /// Bytes of the pool of the heap below that have memory.
+  { return upstream_.requested_bytes(); }
+  /// Bytes of the pool of the upstream heap that have memory.
   size_t committed_bytes() const requires requires(Heap const heap) { heap.committed_bytes(); }
-  { return below_.committed_bytes(); }
+  { return upstream_.committed_bytes(); }
 
   /// The errors found so far: the first `most_reports`, in the order in which they were found.
   std::vector<error_report> reports() const { return reports_from(0); }
@@ -201,10 +201,10 @@ class checked {
       visit(reinterpret_cast<void*>(block.address), static_cast<size_t>(block.bytes));
   }
 
-  /// Counts of a quiet heap: blocks, bytes and misuse as callers know them, all else of the heap
-  /// below.
+  /// Counts of a quiet heap: blocks, bytes and misuse as callers know them, all else of the
+  /// upstream heap.
   heap_statistics statistics() const requires Heap::takes_snapshots {
-    heap_statistics counted = below_.statistics();
+    heap_statistics counted = upstream_.statistics();
     device_buffer<checked_parts::live_counts> const live(1);
     checked_parts::survey(checked_parts::list_blocks{}, ref(), map_words_.size(), live.data(),
                           static_cast<checked_parts::live_block*>(nullptr), u64{0});
@@ -216,24 +216,24 @@ class checked {
     return counted;
   }
 
-  /// The violated invariants of the heap below; none if all is well.
-  invariant_report check_invariants() const requires Heap::takes_snapshots { return below_.check_invariants(); }
+  /// The violated invariants of the upstream heap; none if all is well.
+  invariant_report check_invariants() const requires Heap::takes_snapshots { return upstream_.check_invariants(); }
   /// Blocks of `bytes` that could be allocated now, by lanes that ask alone.
   u64 available_slots(size_t bytes) const requires requires(Heap const heap) { heap.available_slots(bytes); }
-  { return below_.available_slots(ref_type::created_bytes(bytes)); }
-  /// Bytes of the pool of the heap below.
-  size_t pool_bytes() const { return below_.pool_bytes(); }
+  { return upstream_.available_slots(ref_type::created_bytes(bytes)); }
+  /// Bytes of the pool of the upstream heap.
+  size_t pool_bytes() const { return upstream_.pool_bytes(); }
   /// Bytes of everything beside the pool, with the records.
   size_t metadata_bytes() const {
-    return below_.metadata_bytes() + map_words_.size_bytes() + slots_.size_bytes() + records_.size_bytes() +
+    return upstream_.metadata_bytes() + map_words_.size_bytes() + slots_.size_bytes() + records_.size_bytes() +
            state_.size_bytes();
   }
-  /// "checked" and what the heap below tells of itself.
+  /// "checked" and what the upstream heap tells of itself.
   std::string info(std::string const& separator = "; ") const requires requires(Heap const heap) { heap.info(); }
-  { return "checked" + separator + below_.info(separator); }
+  { return "checked" + separator + upstream_.info(separator); }
 
   /// The heap around whose blocks ours lie.
-  Heap const& below() const noexcept { return below_; }
+  Heap const& upstream() const noexcept { return upstream_; }
 
  private:
   static u64 words_for(Heap const& upstream) {
@@ -260,8 +260,8 @@ class checked {
     return found;
   }
 
-  Heap below_;
-  device_buffer<u64> map_words_{words_for(below_)};
+  Heap upstream_;
+  device_buffer<u64> map_words_{words_for(upstream_)};
   device_buffer<u64> slots_{Config.quarantine_blocks};
   device_buffer<recorded_error> records_{Config.most_reports};
   device_buffer<state_type> state_{1};

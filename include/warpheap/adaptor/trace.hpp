@@ -63,30 +63,30 @@ class traced {
   /// records.
   template <class... Arguments>
     requires std::constructible_from<Heap, Arguments...>
-  explicit traced(Arguments&&... arguments) : below_(std::forward<Arguments>(arguments)...) {}
+  explicit traced(Arguments&&... arguments) : upstream_(std::forward<Arguments>(arguments)...) {}
 
   /// What kernels take, by value.
-  ref_type ref() const noexcept { return ref_type{below_.ref(), log()}; }
+  ref_type ref() const noexcept { return ref_type{upstream_.ref(), log()}; }
 
   /// Frees everything at once, in order on stream `on`. The trace goes on, and says so.
   void reset(stream_view on = {}) {
-    below_.reset(on);
+    upstream_.reset(on);
     launch(on, {1, 1}, traced_parts::note_reset{}, log());
   }
 
-  /// As the heap's below, if its pool grows.
+  /// As the upstream heap, if its pool grows.
   size_t grow(size_t bytes, stream_view on = {}) requires requires(Heap heap) { heap.grow(bytes, on); }
-  { return below_.grow(bytes, on); }
+  { return upstream_.grow(bytes, on); }
   size_t trim() requires requires(Heap heap) { heap.trim(); }
-  { return below_.trim(); }
+  { return upstream_.trim(); }
   size_t poll(stream_view on = {}) requires requires(Heap heap) { heap.poll(on); }
-  { return below_.poll(on); }
+  { return upstream_.poll(on); }
   size_t serve() requires requires(Heap heap) { heap.serve(); }
-  { return below_.serve(); }
+  { return upstream_.serve(); }
   u64 requested_bytes() const requires requires(Heap const heap) { heap.requested_bytes(); }
-  { return below_.requested_bytes(); }
+  { return upstream_.requested_bytes(); }
   size_t committed_bytes() const requires requires(Heap const heap) { heap.committed_bytes(); }
-  { return below_.committed_bytes(); }
+  { return upstream_.committed_bytes(); }
 
   /// What was recorded. Call it when no kernel uses the heap.
   call_trace trace() const {
@@ -111,27 +111,27 @@ class traced {
   /// before are unmatched.
   void forget(stream_view on = {}) { backend::fill_bytes(words_.data(), 0, words_.size_bytes(), on); }
 
-  heap_statistics statistics() const requires Heap::takes_snapshots { return below_.statistics(); }
-  invariant_report check_invariants() const requires Heap::takes_snapshots { return below_.check_invariants(); }
+  heap_statistics statistics() const requires Heap::takes_snapshots { return upstream_.statistics(); }
+  invariant_report check_invariants() const requires Heap::takes_snapshots { return upstream_.check_invariants(); }
   template <class Visitor>
   void for_each_live(Visitor visit) const requires requires(Heap const heap) {
     heap.for_each_live(visit);
   }
-  { below_.for_each_live(visit); }
+  { upstream_.for_each_live(visit); }
   u64 available_slots(size_t bytes) const requires requires(Heap const heap) { heap.available_slots(bytes); }
-  { return below_.available_slots(bytes); }
-  size_t pool_bytes() const { return below_.pool_bytes(); }
-  size_t metadata_bytes() const { return below_.metadata_bytes() + words_.size_bytes(); }
+  { return upstream_.available_slots(bytes); }
+  size_t pool_bytes() const { return upstream_.pool_bytes(); }
+  size_t metadata_bytes() const { return upstream_.metadata_bytes() + words_.size_bytes(); }
   std::string info(std::string const& separator = "; ") const requires requires(Heap const heap) { heap.info(); }
-  { return "traced" + separator + below_.info(separator); }
+  { return "traced" + separator + upstream_.info(separator); }
 
   /// The heap that serves the calls. What kernels ask through its ref() is not recorded.
-  Heap const& below() const noexcept { return below_; }
+  Heap const& upstream() const noexcept { return upstream_; }
 
  private:
   trace_log log() const noexcept { return trace_log{words_.data(), Config.most_records}; }
 
-  Heap below_;
+  Heap upstream_;
   device_buffer<u64> words_{trace_log::words_for(Config.most_records)};
 };
 

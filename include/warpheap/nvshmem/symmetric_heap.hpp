@@ -128,7 +128,7 @@ class basic_symmetric_heap {
  public:
   /// The heap as its own kernels hold it.
   using allocator_type = member_allocator<Allocator>;
-  /// The heap below.
+  /// The upstream heap.
   using heap_type = basic_heap<allocator_type>;
   /// What ref() returns.
   using ref_type = symmetric_heap_ref<allocator_type>;
@@ -145,7 +145,7 @@ class basic_symmetric_heap {
 
   /// What kernels of this PE take.
   ref_type ref() const { return {heap_.ref(), table_.data()}; }
-  /// The heap below. Its reset() empties the mailbox too; no other PE may be freeing blocks then.
+  /// The upstream heap. Its reset() empties the mailbox too; no other PE may free blocks then.
   heap_type& heap() { return heap_; }
   /// As above.
   heap_type const& heap() const { return heap_; }

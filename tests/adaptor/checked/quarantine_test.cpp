@@ -17,9 +17,9 @@ using checked_parts::quarantine;
 
 constexpr u64 block_bytes = 16;
 
-/// The heap below: how often each block went back, and whether what its owner wrote was there then.
-/// Block i has the address 16 * (i + 1).
-struct heap_below {
+/// The upstream heap: how often each block went back, and whether what its owner wrote was there
+/// then. Block i has the address 16 * (i + 1).
+struct upstream_heap {
   u32* returned;
   u32* written = nullptr;
   u32* unseen = nullptr;
@@ -43,13 +43,13 @@ struct empty_together {
   WARPHEAP_DEVICE void operator()(quarantine* ring, u32* returned, u32 blocks, u32* done, u32* missing) const {
     atomic_ref<u32> const told{*done};
     if (simt::block_index() == 0) {
-      for (u32 i = 0; i < blocks; ++i) ring->hold(block(i), block_bytes, heap_below{returned});
+      for (u32 i = 0; i < blocks; ++i) ring->hold(block(i), block_bytes, upstream_heap{returned});
       // release: the frees come before; pairs with the acquire below.
       told.store(1, order::release);
       return;
     }
     while (told.load(order::acquire) == 0) simt::pause(1);
-    ring->empty(heap_below{returned});
+    ring->empty(upstream_heap{returned});
     for (u32 i = 0; i < blocks; ++i)
       if (atomic_ref<u32>{returned[i]}.load(order::relaxed) != 1)
         atomic_ref<u32>{*missing}.fetch_add(1, order::relaxed);
@@ -72,19 +72,19 @@ TEST(Quarantine, IsEmptyForEveryLaneThatEmptiedIt) {
 
 /// Every lane frees blocks of its own, and some empty the ring in between.
 struct hold_and_empty {
-  WARPHEAP_DEVICE void operator()(quarantine* ring, heap_below below, u32 blocks) const {
+  WARPHEAP_DEVICE void operator()(quarantine* ring, upstream_heap upstream, u32 blocks) const {
     u32 const me = static_cast<u32>(global_thread_index());
     for (u32 i = 0; i < blocks; ++i) {
       // relaxed: the ring orders it.
-      atomic_ref<u32>{below.written[me * blocks + i]}.store(1, order::relaxed);
-      ring->hold(block(me * blocks + i), block_bytes, below);
-      if ((me + i) % 5 == 0) ring->empty(below);
+      atomic_ref<u32>{upstream.written[me * blocks + i]}.store(1, order::relaxed);
+      ring->hold(block(me * blocks + i), block_bytes, upstream);
+      if ((me + i) % 5 == 0) ring->empty(upstream);
     }
   }
 };
 
 struct empty_alone {
-  WARPHEAP_DEVICE void operator()(quarantine* ring, u32* returned) const { ring->empty(heap_below{returned}); }
+  WARPHEAP_DEVICE void operator()(quarantine* ring, u32* returned) const { ring->empty(upstream_heap{returned}); }
 };
 
 TEST(Quarantine, GivesEachBlockBackOnceAndHoldsNoMoreThanItMay) {
@@ -98,8 +98,8 @@ TEST(Quarantine, GivesEachBlockBackOnceAndHoldsNoMoreThanItMay) {
           device_buffer<quarantine> const ring(
               std::vector<quarantine>{{words.data(), slots, most_blocks * block_bytes}});
           device_buffer<u32> const returned(blocks), written(blocks), unseen(1);
-          heap_below const below{returned.data(), written.data(), unseen.data()};
-          launch(shape, hold_and_empty{}, ring.data(), below, blocks_a_lane);
+          upstream_heap const upstream{returned.data(), written.data(), unseen.data()};
+          launch(shape, hold_and_empty{}, ring.data(), upstream, blocks_a_lane);
           synchronize();
           EXPECT_EQ(unseen[0], 0u) << "a block went back before its owner's writes";
           auto const back = returned.to_host();

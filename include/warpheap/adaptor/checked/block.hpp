@@ -26,8 +26,8 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace checked_parts
 inline constexpr u8 redzone_byte = 0xfb, poison_byte = 0xfd;
 inline constexpr u64 header_bytes = 64;
 
-/// How a request becomes one to the heap below. A template, because a reference to a value that is
-/// a template argument does not compile with CUDA 12.0.
+/// How a request becomes one to the upstream heap. A template, because a reference to a value that
+/// is a template argument does not compile with CUDA 12.0.
 template <checked_config Config>
 struct block_plan {
   /// From the earliest place of the header to the address, bytes.

@@ -6,11 +6,11 @@
 //   | live known | live known | ... |  live known |
 //
 //   checked.M1  known at an address: a block was handed out there, and has not gone back to the
-//       heap below.
+//       upstream heap.
 //   checked.M2  live: its owner has not freed it. Live addresses are known.
 //   checked.M3  one thread clears each live bit, and owns the block from then on: of several frees
 //       of one block all others find the bit clear. It alone clears the known bit, before it gives
-//       the block back to the heap below.
+//       the block back to the upstream heap.
 //
 // Cost: 1/64 of the memory.
 #pragma once
@@ -56,10 +56,9 @@ class block_bits {
     return atomic_ref<u64>{*word_}.fetch_and(~(live << shift_), order::acquire) >> shift_ & (known | live);
   }
 
-  /// Forgets a block that goes back to the heap below (checked.M3).
+  /// Forgets a block that goes back to the upstream heap (checked.M3).
   WARPHEAP_DEVICE void remove() const {
-    // relaxed: the heap below orders this before the next owner of the memory, which adds the bits
-    // again.
+    // relaxed: the upstream heap orders this before the memory's next owner adds the bits again.
     atomic_ref<u64>{*word_}.fetch_and(~(known << shift_), order::relaxed);
   }
 

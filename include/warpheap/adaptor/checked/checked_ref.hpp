@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel holds of a checked heap: the calls of the heap below, each of which lays out or
+// What a kernel holds of a checked heap: the calls of the upstream heap, each of which lays out or
 // examines the block around the caller's bytes.
 #pragma once
 
@@ -10,28 +10,28 @@
 namespace warpheap { inline namespace WARPHEAP_BACKEND {
 namespace checked_parts {
 
-/// What a checked heap promises: what the heap below does, as far as its blocks keep it.
+/// What a checked heap promises: what the upstream heap does, as far as its blocks keep it.
 template <checked_config Config>
-WARPHEAP_HOST_DEVICE constexpr allocator_traits guarded_traits(allocator_traits below) {
+WARPHEAP_HOST_DEVICE constexpr allocator_traits guarded_traits(allocator_traits upstream) {
   constexpr size_t kept = Config.keeps_alignment_up_to, around = block_plan<Config>::total(kept, 16);
   constexpr auto lesser = [](size_t a, size_t b) { return a < b ? a : b; };
-  allocator_traits left = below;
+  allocator_traits left = upstream;
   left.alignment = 16;
-  left.self_aligned_up_to = lesser(below.self_aligned_up_to, kept);
-  left.multiples_aligned_up_to = lesser(below.multiples_aligned_up_to, kept);
-  left.padded_aligned_up_to = lesser(below.padded_aligned_up_to, kept);
+  left.self_aligned_up_to = lesser(upstream.self_aligned_up_to, kept);
+  left.multiples_aligned_up_to = lesser(upstream.multiples_aligned_up_to, kept);
+  left.padded_aligned_up_to = lesser(upstream.padded_aligned_up_to, kept);
   left.detects_misuse = true;
   left.whole_pool = false;
-  if (below.largest_bytes != ~size_t{0})
-    left.largest_bytes = below.largest_bytes > around ? below.largest_bytes - around : 0;
+  if (upstream.largest_bytes != ~size_t{0})
+    left.largest_bytes = upstream.largest_bytes > around ? upstream.largest_bytes - around : 0;
   return left;
 }
 
 }  // namespace checked_parts
 
 /// A checked heap as kernels take it, by value: 24 bytes over the default heap. Has the members of
-/// the heap below and their promises; malloc() and free() also take the place in the source, or a
-/// name in its stead.
+/// the upstream heap and their promises; malloc() and free() also take the place in the source, or
+/// a name in its stead.
 template <class Upstream, u32 Ranges, checked_config Config>
 class checked_ref {
   using guarded_block = checked_parts::guarded_block;
@@ -46,17 +46,17 @@ class checked_ref {
   static constexpr allocator_traits traits = checked_parts::guarded_traits<Config>(Upstream::traits);
   static_assert(is_valid(Config), "checked: redzones of 16 bytes to 64 KiB, the front one a multiple of 16");
   static_assert(are_aligned_if_all_padded<alignment::shrink<16>>(Upstream::traits),
-                "checked: blocks are headed by words of 16 bytes, to which the heap below does not align");
+                "checked: blocks are headed by words of 16 bytes, to which the upstream heap does not align");
 
   checked_ref() = default;
-  WARPHEAP_HOST_DEVICE checked_ref(Upstream below, state_type* state) : below_{below}, state_{state} {}
+  WARPHEAP_HOST_DEVICE checked_ref(Upstream upstream, state_type* state) : upstream_{upstream}, state_{state} {}
 
-  /// As the heap's below. `site` goes into the reports about the block.
+  /// As the upstream heap. `site` goes into the reports about the block.
   WARPHEAP_DEVICE void* malloc(size_t bytes, source_site site = source_site::current()) const {
     return create(bytes, kept_alignment(bytes), site);
   }
 
-  /// As the heap's below; what is no live block is reported, and ignored.
+  /// As the upstream heap; what is no live block is reported, and ignored.
   WARPHEAP_DEVICE void free(void* memory, source_site site = source_site::current()) const {
     if (!memory) return;
     block_bits const bits = state_->map.find(memory);
@@ -71,7 +71,7 @@ class checked_ref {
     return memory;
   }
 
-  /// As the heap's below, but that the block always moves while there is memory: pointers to where
+  /// As the upstream heap, but that the block always moves while there is memory: pointers to where
   /// it was are then found. `old_bytes` is not relied on.
   WARPHEAP_DEVICE void* realloc(void* memory, size_t old_bytes, size_t bytes,
                                 source_site site = source_site::current()) const {
@@ -94,12 +94,12 @@ class checked_ref {
   }
 
   WARPHEAP_DEVICE void* malloc_warp(u32 mask, size_t bytes, source_site site = source_site::current()) const requires
-      requires(Upstream below) {
-    below.malloc_warp(mask, bytes);
+      requires(Upstream upstream) {
+    upstream.malloc_warp(mask, bytes);
   }
   {
     u64 const alignment = kept_alignment(bytes), total = block_plan::total(alignment, bytes);
-    void* const created = below_.malloc_warp(mask, total);
+    void* const created = upstream_.malloc_warp(mask, total);
     return lay_out(created ? created : create_again(*this, total, site), alignment, bytes, site);
   }
 
@@ -116,27 +116,27 @@ class checked_ref {
   /// Whether `memory` lies in this heap's memory, in a block or not.
   WARPHEAP_DEVICE bool contains(void const* memory) const { return state_->map.contains(memory); }
 
-  /// As the heap's below. Blocks in quarantine count as taken.
-  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const requires requires(Upstream below) {
-    below.available_slots(bytes);
+  /// As the upstream heap. Blocks in quarantine count as taken.
+  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const requires requires(Upstream upstream) {
+    upstream.available_slots(bytes);
   }
-  { return below_.available_slots(created_bytes(bytes)); }
-  WARPHEAP_DEVICE u64 available_slots_warp(u32 mask, size_t bytes) const requires requires(Upstream below) {
-    below.available_slots_warp(mask, bytes);
+  { return upstream_.available_slots(created_bytes(bytes)); }
+  WARPHEAP_DEVICE u64 available_slots_warp(u32 mask, size_t bytes) const requires requires(Upstream upstream) {
+    upstream.available_slots_warp(mask, bytes);
   }
-  { return below_.available_slots_warp(mask, created_bytes(bytes)); }
+  { return upstream_.available_slots_warp(mask, created_bytes(bytes)); }
 
-  /// Bytes that the heap below is asked for.
+  /// Bytes that the upstream heap is asked for.
   WARPHEAP_HOST_DEVICE static constexpr size_t created_bytes(size_t bytes) {
     return block_plan::total(kept_alignment(bytes), bytes);
   }
 
-  WARPHEAP_HOST_DEVICE Upstream const& below() const { return below_; }
+  WARPHEAP_HOST_DEVICE Upstream const& upstream() const { return upstream_; }
   WARPHEAP_HOST_DEVICE state_type& state() const { return *state_; }
   WARPHEAP_HOST_DEVICE examiner look() const { return examiner{state_}; }
 
  private:
-  /// What the heap below aligns this size to, as far as the configuration keeps it.
+  /// What the upstream heap aligns this size to, as far as the configuration keeps it.
   WARPHEAP_HOST_DEVICE static constexpr u64 kept_alignment(size_t bytes) {
     u64 const own = bytes & (~bytes + 1);
     u64 const most = traits.multiples_aligned_up_to, as_multiple = most < own ? most : own;
@@ -146,7 +146,7 @@ class checked_ref {
 
   WARPHEAP_DEVICE void* create(size_t bytes, u64 alignment, source_site const& site) const {
     u64 const total = block_plan::total(alignment, bytes);
-    void* const created = below_.malloc(total);
+    void* const created = upstream_.malloc(total);
     return lay_out(created || total == 0 ? created : create_again(*this, total, site), alignment, bytes, site);
   }
 
@@ -155,7 +155,7 @@ class checked_ref {
   WARPHEAP_COLD static void* create_again(checked_ref by, u64 total, source_site site) {
     if (total == 0) return nullptr;
     bool const emptied = by.state_->held.empty([&](void* memory) { return give_back(by, memory, site); });
-    return emptied ? by.below_.malloc(total) : nullptr;
+    return emptied ? by.upstream_.malloc(total) : nullptr;
   }
 
   WARPHEAP_DEVICE void* lay_out(void* created, u64 alignment, size_t bytes, source_site const& site) const {
@@ -178,7 +178,7 @@ class checked_ref {
     look().report_redzones(block, record, found_in::free, site);
     if (!state_->held.accepts(record.bytes())) {
       bits.remove();
-      return below_.free(block.created(record));
+      return upstream_.free(block.created(record));
     }
     block.poison(record.bytes());
     block.note_free(record, site);
@@ -186,7 +186,7 @@ class checked_ref {
                       [heap = *this, site](void* other) { return give_back(heap, other, site); });
   }
 
-  /// Gives a block that left the quarantine to the heap below. Returns its bytes.
+  /// Gives a block that left the quarantine to the upstream heap. Returns its bytes.
   WARPHEAP_COLD static u64 give_back(checked_ref by, void* memory, source_site site) {
     guarded_block const block = examiner::block_at(memory);
     block_record record;
@@ -197,7 +197,7 @@ class checked_ref {
     by.look().report_redzones(block, record, found_in::quarantine, site);
     by.look().report_writes(block, record, found_in::quarantine, site);
     by.state_->map.find(memory).remove();
-    by.below_.free(block.created(record));
+    by.upstream_.free(block.created(record));
     return record.bytes();
   }
 
@@ -211,7 +211,7 @@ class checked_ref {
     return true;
   }
 
-  Upstream below_;
+  Upstream upstream_;
   state_type* state_ = nullptr;
 };
 

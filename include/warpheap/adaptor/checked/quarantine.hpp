@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Freed blocks held back for a while, so that a write to one of them is found, and a second free of
 // it known as such. A ring of slots: each new block replaces the oldest, which goes back to the
-// heap below.
+// upstream heap.
 //
 //   slot: | address of a block, a multiple of 16 | leaving |     0: empty
 //
-//   checked.Q1  a block whose free has returned lies in a slot, or it has gone back to the heap
-//       below.
+//   checked.Q1  a block whose free has returned lies in a slot, or it has gone back to the
+//       upstream heap.
 //   checked.Q2  leaving: the thread that set the bit gives the block back, and then stores another
-//       word. Nobody else changes the slot until then.
+//       word. No other thread changes the slot until then.
 //   checked.Q3  bytes = those of the blocks in slots.
 //
 // empty() uses this for an exact refusal. It visits every slot once, takes what lies there, and
 // waits where a block is leaving. By checked.Q1 and checked.Q2, every block whose free returned
-// before empty() began has gone back to the heap below when empty() returns. So a request that is
-// then refused by the heap below would be refused without a quarantine as well. Progress: a slot is
-// waited for only while its thread is in free() of the heap below. hold() takes another slot where
-// it would have to wait.
+// before empty() began has gone back to the upstream heap when empty() returns. So a request that
+// the upstream heap then refuses would be refused without a quarantine as well. Progress: a slot is
+// waited for only while its thread is in free() of the upstream heap. hold() takes another slot
+// where it would have to wait.
 #pragma once
 
 #include "../../platform/backoff.hpp"
@@ -33,8 +33,8 @@ class quarantine {
 
   WARPHEAP_HOST_DEVICE bool accepts(u64 bytes) const { return count_ != 0 && bytes <= most_bytes_; }
 
-  /// Holds a freed block of `bytes` bytes back. `give_back(address)` gives another to the heap
-  /// below and returns its bytes; it is called for each block that has to make room.
+  /// Holds a freed block of `bytes` bytes back. `give_back(address)` gives another to the
+  /// upstream heap and returns its bytes; it is called for each block that has to make room.
   template <class GiveBack>
   WARPHEAP_DEVICE void hold(void* address, u64 bytes, GiveBack give_back) {
     // relaxed: a count (checked.Q3).
@@ -62,7 +62,7 @@ class quarantine {
     return true;
   }
 
-  /// Forgets all, with the heap below.
+  /// Forgets all, with the upstream heap.
   WARPHEAP_HOST_DEVICE u64* entries() const { return slots_; }
   WARPHEAP_HOST_DEVICE u32 count() const { return count_; }
 

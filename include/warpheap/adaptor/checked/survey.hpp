@@ -72,7 +72,7 @@ struct list_blocks {
   }
 };
 
-/// Kernel: forgets the blocks, after the heap below did.
+/// Kernel: forgets the blocks, after the upstream heap did.
 struct forget_held {
   template <u32 Ranges>
   WARPHEAP_DEVICE void operator()(shared_state<Ranges>* state, quarantine fresh) const {

@@ -7,7 +7,7 @@
 //   words: | tickets | 15 unused | calls | addresses | places |    three columns, `room` words each
 //
 //   trace.T1  a record of a new block has its ticket before the call returns the block's address.
-//   trace.T2  a record of a free has its ticket before the heap below gets the block.
+//   trace.T2  a record of a free has its ticket before the upstream heap gets the block.
 //   trace.T3  so the records of one address are, by ticket: made, freed, made, freed.
 //   trace.T4  every record has one ticket, and a place below `room` is written by one lane.
 //

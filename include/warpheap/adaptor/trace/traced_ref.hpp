@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel holds of a traced heap: the calls of the heap below, each of which is recorded.
+// What a kernel holds of a traced heap: the calls of the upstream heap, each of which is recorded.
 #pragma once
 
 #include "../../heap/allocator.hpp"
@@ -7,7 +7,7 @@
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
-/// A traced heap as kernels take it, by value: 16 bytes over the heap below, whose members and
+/// A traced heap as kernels take it, by value: 16 bytes over the upstream heap, whose members and
 /// promises it has. `Log` is trace_log but in tests.
 template <class Upstream, class Log = trace_log>
 class traced_ref {
@@ -16,18 +16,20 @@ class traced_ref {
   static constexpr allocator_traits traits = Upstream::traits;
 
   traced_ref() = default;
-  WARPHEAP_HOST_DEVICE traced_ref(Upstream below, Log log) : below_{below}, log_{log} {}
+  WARPHEAP_HOST_DEVICE traced_ref(Upstream upstream, Log log) : upstream_{upstream}, log_{log} {}
 
-  WARPHEAP_DEVICE void* malloc(size_t bytes) const { return recorded(call_kind::malloc, bytes, below_.malloc(bytes)); }
+  WARPHEAP_DEVICE void* malloc(size_t bytes) const {
+    return recorded(call_kind::malloc, bytes, upstream_.malloc(bytes));
+  }
 
   WARPHEAP_DEVICE void free(void* memory) const {
     if (memory) log_.add(call_kind::free, 0, memory);  // trace.T2
-    below_.free(memory);
+    upstream_.free(memory);
   }
 
   /// Not recorded if the product overflows.
   WARPHEAP_DEVICE void* calloc(size_t count, size_t size) const {
-    void* const memory = below_.calloc(count, size);
+    void* const memory = upstream_.calloc(count, size);
     bool const overflows = size && count > ~size_t{0} / size;
     return recorded(call_kind::calloc, overflows ? 0 : count * size, memory);
   }
@@ -35,52 +37,54 @@ class traced_ref {
   /// Recorded as a malloc if `memory` is null, and as a free if `bytes` is 0.
   WARPHEAP_DEVICE void* realloc(void* memory, size_t old_bytes, size_t bytes) const {
     u64 const begun = begin_realloc(memory, bytes);
-    return end_realloc(memory, bytes, begun, below_.realloc(memory, old_bytes, bytes));
+    return end_realloc(memory, bytes, begun, upstream_.realloc(memory, old_bytes, bytes));
   }
-  WARPHEAP_DEVICE void* realloc(void* memory, size_t bytes) const requires requires(Upstream below) {
-    below.realloc(memory, bytes);
+  WARPHEAP_DEVICE void* realloc(void* memory, size_t bytes) const requires requires(Upstream upstream) {
+    upstream.realloc(memory, bytes);
   }
   {
     u64 const begun = begin_realloc(memory, bytes);
-    return end_realloc(memory, bytes, begun, below_.realloc(memory, bytes));
+    return end_realloc(memory, bytes, begun, upstream_.realloc(memory, bytes));
   }
 
   /// Not recorded if `alignment` is no power of two.
-  WARPHEAP_DEVICE void* aligned_alloc(size_t alignment, size_t bytes) const requires requires(Upstream below) {
-    below.aligned_alloc(alignment, bytes);
+  WARPHEAP_DEVICE void* aligned_alloc(size_t alignment, size_t bytes) const requires requires(Upstream upstream) {
+    upstream.aligned_alloc(alignment, bytes);
   }
   {
-    void* const memory = below_.aligned_alloc(alignment, bytes);
+    void* const memory = upstream_.aligned_alloc(alignment, bytes);
     bool const valid = is_power_of_two(alignment);
     return recorded(call_kind::aligned_alloc, valid ? bytes : 0, memory, valid ? lowest_bit(u64{alignment}) : 0);
   }
 
   /// Recorded as a malloc.
-  WARPHEAP_DEVICE void* malloc_warp(u32 mask, size_t bytes) const requires requires(Upstream below) {
-    below.malloc_warp(mask, bytes);
+  WARPHEAP_DEVICE void* malloc_warp(u32 mask, size_t bytes) const requires requires(Upstream upstream) {
+    upstream.malloc_warp(mask, bytes);
   }
-  { return recorded(call_kind::malloc, bytes, below_.malloc_warp(mask, bytes)); }
+  { return recorded(call_kind::malloc, bytes, upstream_.malloc_warp(mask, bytes)); }
 
   // Questions are not recorded.
 
-  WARPHEAP_DEVICE size_t usable_size(void const* memory) const requires requires(Upstream below) {
-    below.usable_size(memory);
+  WARPHEAP_DEVICE size_t usable_size(void const* memory) const requires requires(Upstream upstream) {
+    upstream.usable_size(memory);
   }
-  { return below_.usable_size(memory); }
-  WARPHEAP_DEVICE bool owns(void const* memory) const requires requires(Upstream below) { below.owns(memory); }
-  { return below_.owns(memory); }
-  WARPHEAP_DEVICE bool contains(void const* memory) const requires requires(Upstream below) { below.contains(memory); }
-  { return below_.contains(memory); }
-  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const requires requires(Upstream below) {
-    below.available_slots(bytes);
+  { return upstream_.usable_size(memory); }
+  WARPHEAP_DEVICE bool owns(void const* memory) const requires requires(Upstream upstream) { upstream.owns(memory); }
+  { return upstream_.owns(memory); }
+  WARPHEAP_DEVICE bool contains(void const* memory) const requires requires(Upstream upstream) {
+    upstream.contains(memory);
   }
-  { return below_.available_slots(bytes); }
-  WARPHEAP_DEVICE u64 available_slots_warp(u32 mask, size_t bytes) const requires requires(Upstream below) {
-    below.available_slots_warp(mask, bytes);
+  { return upstream_.contains(memory); }
+  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const requires requires(Upstream upstream) {
+    upstream.available_slots(bytes);
   }
-  { return below_.available_slots_warp(mask, bytes); }
+  { return upstream_.available_slots(bytes); }
+  WARPHEAP_DEVICE u64 available_slots_warp(u32 mask, size_t bytes) const requires requires(Upstream upstream) {
+    upstream.available_slots_warp(mask, bytes);
+  }
+  { return upstream_.available_slots_warp(mask, bytes); }
 
-  WARPHEAP_HOST_DEVICE Upstream const& below() const { return below_; }
+  WARPHEAP_HOST_DEVICE Upstream const& upstream() const { return upstream_; }
   WARPHEAP_HOST_DEVICE Log const& log() const { return log_; }
 
  private:
@@ -101,7 +105,7 @@ class traced_ref {
     return memory;
   }
 
-  Upstream below_;
+  Upstream upstream_;
   Log log_;
 };
 
