@@ -29,7 +29,7 @@ struct loses_thirds : traced<heap, bench::records_of_a_burst> {
   using whole = traced<heap, bench::records_of_a_burst>;
   struct ref_type : whole::ref_type {
     void* malloc(size_t bytes) const {
-      return global_thread_index() % 3 ? whole::ref_type::malloc(bytes) : below().malloc(bytes);
+      return global_thread_index() % 3 ? whole::ref_type::malloc(bytes) : upstream().malloc(bytes);
     }
   };
   explicit loses_thirds(size_t bytes) : whole(bytes) {}
