@@ -82,6 +82,7 @@ class load_at_level {
 };
 
 template <class Allocator>
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 std::vector<result> fill_level(test_subject<Allocator> const& subject, request const& asked) {
   auto const range = asked.ranges.empty() ? size_range{16, 4096} : asked.ranges.front();
   auto const levels = asked.levels.empty() ? std::vector{0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0, 2.0} : asked.levels;

@@ -169,6 +169,7 @@ verdict callocates_zeroes(scenario const& with) {
 }
 
 template <class Allocator>
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 verdict aligns_as_asked(scenario const& with) {
   harness<Allocator> bench{with};
   verdict found;
