@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A header as the operators see it: the bodies of its device functions, and the statements, conditions and operands in them.
 
-Device functions are those that WARPHEAP_DEVICE, WARPHEAP_HOST_DEVICE or WARPHEAP_COLD marks. Assertions, constants, named points of
+Device functions are those that WARPHEAP_DEVICE, WARPHEAP_HOST_DEVICE or WARPHEAP_COLD marks. Assertions, constants, yield points of
 schedules and checks of a quiet heap are left out: no thread runs another step because of them.
 """
 

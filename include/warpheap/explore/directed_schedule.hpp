@@ -42,7 +42,7 @@ class directed_schedule : public host::detail::schedule {
   }
 
   u32 decisions() const { return decisions_; }
-  /// Named points that lanes have passed.
+  /// Yield points that lanes have passed.
   u32 names() const { return names_; }
   std::vector<deviation> const& deviations() const { return deviations_; }
 
@@ -69,9 +69,9 @@ class directed_schedule : public host::detail::schedule {
     pending_ = now.pending;
     return decide(running, now);
   }
-  lane* at_named_point(lane& running, char const* name, situation const& now) override {
+  lane* at_yield_point(lane& running, char const* name, situation const& now) override {
     ++names_;
-    if (!prefers_names()) return &running;
+    if (!prefers_yield_points()) return &running;
     named_ = name;
     lane* const to = decide(running, now);
     named_ = nullptr;
@@ -113,8 +113,8 @@ class directed_schedule : public host::detail::schedule {
   /// preempt the running lane.
   virtual u32 choose(u32 usual, u64 allowed, u64 state, bool preempts) = 0;
 
-  /// Whether named points are decisions too.
-  virtual bool prefers_names() const = 0;
+  /// Whether yield points are decisions too.
+  virtual bool prefers_yield_points() const = 0;
 
   /// The name of the point where the decision is made; null if it has none.
   char const* named() const { return named_; }
@@ -213,12 +213,12 @@ class directed_schedule : public host::detail::schedule {
 /// Follows a list of deviations as far as it can.
 class replayed_schedule final : public directed_schedule {
  public:
-  /// `prefers_names` as the schedule whose deviations these are.
-  replayed_schedule(std::vector<deviation> wanted, bool prefers_names)
-      : wanted_{static_cast<std::vector<deviation>&&>(wanted)}, prefers_names_{prefers_names} {}
+  /// `prefers_yield_points` as the schedule whose deviations these are.
+  replayed_schedule(std::vector<deviation> wanted, bool prefers_yield_points)
+      : wanted_{static_cast<std::vector<deviation>&&>(wanted)}, prefers_yield_points_{prefers_yield_points} {}
 
  private:
-  bool prefers_names() const override { return prefers_names_; }
+  bool prefers_yield_points() const override { return prefers_yield_points_; }
   u32 choose(u32 usual, u64 allowed, u64, bool) override {
     u32 const decision = decisions() - 1;
     for (auto const& each : wanted_)
@@ -227,7 +227,7 @@ class replayed_schedule final : public directed_schedule {
   }
 
   std::vector<deviation> wanted_;
-  bool prefers_names_;
+  bool prefers_yield_points_;
 };
 
 }  // namespace warpheap::explore

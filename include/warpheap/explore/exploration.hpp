@@ -41,8 +41,8 @@ struct exploration {
   /// All schedules of up to this many preemptions, [0, 15], until there are no more. Without it:
   /// random priorities, a seed a schedule.
   std::optional<u32> preemptions = std::nullopt;
-  /// A search preempts at named points alone (WARPHEAP_POINT).
-  bool at_names_only = false;
+  /// A search preempts at yield points alone (WARPHEAP_POINT).
+  bool at_yield_points_only = false;
   /// A search follows states that it knows again: far slower, to check the search itself.
   bool follows_known_states = false;
   /// Schedules to try at most.
@@ -67,8 +67,8 @@ struct exploration {
 struct found_fault {
   std::string what;
   u64 seed = 0;
-  /// Whether named points count as decisions in `deviations`.
-  bool names_count = false;
+  /// Whether yield points count as decisions in `deviations`.
+  bool counts_yield_points = false;
   std::vector<deviation> deviations;
 };
 
@@ -99,9 +99,9 @@ class explorer {
 
   exploration_result run() {
     if (!how_.preemptions) return run_seeds();
-    schedule_search search{*how_.preemptions, how_.at_names_only, how_.follows_known_states};
+    schedule_search search{*how_.preemptions, how_.at_yield_points_only, how_.follows_known_states};
     do {
-      execute(search, how_.seed, how_.at_names_only);
+      execute(search, how_.seed, how_.at_yield_points_only);
       done_.states = search.states();
     } while (!done_.fault && (done_.ended = !search.advance(), !done_.ended) && goes_on());
     return finish();
@@ -109,7 +109,7 @@ class explorer {
 
   /// Executes one schedule again; what is wrong with it, or nothing.
   std::string replay(found_fault const& fault) {
-    replayed_schedule schedule{fault.deviations, fault.names_count};
+    replayed_schedule schedule{fault.deviations, fault.counts_yield_points};
     return outcome(schedule, fault.seed);
   }
 
@@ -142,14 +142,14 @@ class explorer {
     return done_;
   }
 
-  void execute(directed_schedule& schedule, u64 seed, bool names_count) {
+  void execute(directed_schedule& schedule, u64 seed, bool counts_yield_points) {
     auto const what = outcome(schedule, seed);
     if (was_cut_) {
       ++done_.cut;
       return;
     }
     ++done_.schedules;
-    if (!what.empty()) done_.fault = found_fault{what, seed, names_count, schedule.deviations()};
+    if (!what.empty()) done_.fault = found_fault{what, seed, counts_yield_points, schedule.deviations()};
   }
 
   std::string outcome(directed_schedule& schedule, u64 seed) {

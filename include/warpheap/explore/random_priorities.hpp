@@ -9,7 +9,7 @@ namespace warpheap::explore {
 
 class random_priorities final : public directed_schedule {
  public:
-  /// For a body that takes about this many decisions and named points.
+  /// For a body that takes about this many decisions and yield points.
   random_priorities(u64 seed, u64 decisions, u64 names) : random_{seed} {
     places_.begin(random_, decisions + 1, names);
   }
@@ -23,7 +23,7 @@ class random_priorities final : public directed_schedule {
   static constexpr u64 high = u64{1} << 63;  // a lane that has not fallen
   static constexpr u32 most_steps_alone = 1 << 14;
 
-  bool prefers_names() const override { return true; }
+  bool prefers_yield_points() const override { return true; }
 
   u32 choose(u32 usual, u64 allowed, u64, bool preempts) override {
     steps_alone_ = preempts ? steps_alone_ + 1 : 0;

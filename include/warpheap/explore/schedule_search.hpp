@@ -31,9 +31,9 @@ class schedule_search final : public directed_schedule {
  public:
   static constexpr u32 most_preemptions = 15;
 
-  /// `at_names_only` preempts at named points alone.
-  schedule_search(u32 preemptions, bool at_names_only, bool follows_known_states)
-      : bound_{preemptions}, at_names_only_{at_names_only}, follows_known_states_{follows_known_states} {
+  /// `at_yield_points_only` preempts at yield points alone.
+  schedule_search(u32 preemptions, bool at_yield_points_only, bool follows_known_states)
+      : bound_{preemptions}, at_yield_points_only_{at_yield_points_only}, follows_known_states_{follows_known_states} {
     if (preemptions > most_preemptions) throw backend_error{"a search takes at most 15 preemptions"};
   }
 
@@ -76,7 +76,7 @@ class schedule_search final : public directed_schedule {
     u64 left;  // the lanes that are still to be tried here
   };
 
-  bool prefers_names() const override { return at_names_only_; }
+  bool prefers_yield_points() const override { return at_yield_points_only_; }
   u32 choose(u32 usual, u64 allowed, u64 state, bool preempts) override {
     if (preempts && !may_preempt()) return usual;
     u64 const others = preempts && preemptions_ == bound_ ? 0 : allowed & ~(u64{1} << usual);
@@ -95,7 +95,7 @@ class schedule_search final : public directed_schedule {
   }
 
   bool is_known(u64 state) { return states_.seen(state, preemptions_) && !follows_known_states_; }
-  bool may_preempt() const { return at_names_only_ ? named() != nullptr : words_.is_shared(pending()); }
+  bool may_preempt() const { return at_yield_points_only_ ? named() != nullptr : words_.is_shared(pending()); }
 
   [[noreturn]] static void end_early() {
     auto* const here = host::detail::this_worker();
@@ -104,7 +104,7 @@ class schedule_search final : public directed_schedule {
   }
 
   u32 bound_;
-  bool at_names_only_;
+  bool at_yield_points_only_;
   bool follows_known_states_;
   std::vector<branch> path_;
   size_t depth_ = 0;

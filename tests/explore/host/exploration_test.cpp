@@ -260,8 +260,8 @@ void expect_the_third_goes_on() {
 TEST_F(Exploration, ALaneThatLostARaceWaitsForNoChange) { expect_the_third_goes_on<count_first>(); }
 TEST_F(Exploration, ALaneThatMissedAChangeWaitsForNoOther) { expect_the_third_goes_on<wait_for_a_flag_first>(); }
 
-/// A lane that is held at its named point undoes what the others do meanwhile.
-struct pass_named_points {
+/// A lane that is held at its yield point undoes what the others do meanwhile.
+struct pass_yield_points {
   void operator()(u32* words) const {
     for (u32 i = 0; i < 40; ++i) atomic_ref<u32>{words[1]}.fetch_add(1, order::relaxed);
     u32 const seen = atomic_ref<u32>{words[0]}.load(order::relaxed);
@@ -271,17 +271,17 @@ struct pass_named_points {
   }
 };
 
-TEST_F(Exploration, PreemptsAtNamedPoints) {
+TEST_F(Exploration, PreemptsAtYieldPoints) {
   auto const body = [] {
     device_buffer<u32> const words(2);
-    launch({3, 1}, pass_named_points{}, words.data());
+    launch({3, 1}, pass_yield_points{}, words.data());
     return words[0] != 1;
   };
-  auto const found = explore::explore({.preemptions = 1, .at_names_only = true}, body);
+  auto const found = explore::explore({.preemptions = 1, .at_yield_points_only = true}, body);
   ASSERT_TRUE(found.fault);
   EXPECT_LE(found.fault->deviations.size(), 2u);
   EXPECT_LT(found.schedules, 20u);
-  EXPECT_FALSE(explore::explore({.preemptions = 0, .at_names_only = true}, body).fault);
+  EXPECT_FALSE(explore::explore({.preemptions = 0, .at_yield_points_only = true}, body).fault);
   EXPECT_TRUE(explore::explore({.schedules = 200}, body).fault);
 }
 

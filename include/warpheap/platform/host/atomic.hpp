@@ -42,7 +42,7 @@ constexpr std::memory_order standard_order(order how) {
 }
 
 /// WARPHEAP_POINT: in deterministic mode a schedule may hold the lane back here.
-[[gnu::noinline]] WARPHEAP_NO_TSAN inline void named_point(char const* name) {
+[[gnu::noinline]] WARPHEAP_NO_TSAN inline void yield_point(char const* name) {
   worker* const here = worker_of_thread;
   if (here && here->deterministic()) here->point(name);
 }

@@ -7,18 +7,18 @@
 // least one seed in n * k^(d-1). Nothing preempts a lane for as long as this does: a lane that has
 // fallen runs again when all others have ended or wait. Neither d nor k is known before a run, so
 // the seed draws how many places there are and how far they lie apart. By seed the places are
-// steps, or named points of the code (WARPHEAP_POINT), where a long preemption tells most.
+// steps, or yield points of the code (WARPHEAP_POINT), where a long preemption tells most.
 #pragma once
 
 #include "schedule.hpp"
 
 namespace warpheap::host::detail {
 
-/// The places at which the running lane falls: up to six, by seed steps or named points.
+/// The places at which the running lane falls: up to six, by seed steps or yield points.
 class fall_places {
  public:
   /// `steps` and `names`: how many of each to expect. Without them the seed draws how far places
-  /// lie apart: up to 2^2 to 2^13 steps, or up to 1 to 64 named points.
+  /// lie apart: up to 2^2 to 2^13 steps, or up to 1 to 64 yield points.
   WARPHEAP_NO_TSAN void begin(draws& random, u64 steps = 0, u64 names = 0) {
     bool const known = steps != 0;
     at_names_ = random.below(2) != 0 && (!known || names != 0);
@@ -47,7 +47,7 @@ class fall_places {
   bool at_names_ = false;
   u64 left_ = 0;
   u64 span_ = 1;
-  u64 passed_ = 0;  // steps or named points so far
+  u64 passed_ = 0;  // steps or yield points so far
   u64 next_ = 0;
 };
 
@@ -72,7 +72,7 @@ class priority_schedule final : public schedule {
     return highest(running, now);
   }
 
-  WARPHEAP_NO_TSAN lane* at_named_point(lane& running, char const*, situation const& now) override {
+  WARPHEAP_NO_TSAN lane* at_yield_point(lane& running, char const*, situation const& now) override {
     if (!places_.falls(true, now.random)) return &running;
     fall(running, now.random.next() | fallen);
     return highest(running, now);

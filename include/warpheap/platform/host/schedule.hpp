@@ -35,9 +35,9 @@ class schedule {
   /// taken out of `ready`, and `running` is there in its place. Null holds `running` back until its
   /// `wake_step`.
   virtual lane* at_point(lane& running, situation const& now) = 0;
-  /// At a named point (WARPHEAP_POINT) of `running`. It is no scheduling point to a schedule that
+  /// At a yield point (WARPHEAP_POINT) of `running`. It is no scheduling point to a schedule that
   /// does not care.
-  virtual lane* at_named_point(lane& running, char const*, situation const&) { return &running; }
+  virtual lane* at_yield_point(lane& running, char const*, situation const&) { return &running; }
   /// The running lane cannot go on: takes a lane out of `ready`, which has one.
   virtual lane* next(situation const& now) = 0;
 

@@ -71,7 +71,7 @@ class worker {
   /// A scheduling point of deterministic mode: others may run before we go on, with an access of
   /// the word at `pending` if that is not 0.
   void point(u64 pending = 0);
-  /// A place with a name (WARPHEAP_POINT), in deterministic mode.
+  /// A yield point (WARPHEAP_POINT), in deterministic mode.
   void point(char const* name);
   /// Parallel mode: one atomic of the running lane's turn.
   WARPHEAP_NO_TSAN void spend() {
@@ -211,7 +211,7 @@ WARPHEAP_NO_TSAN inline void worker::point(u64 pending) {
 
 WARPHEAP_NO_TSAN inline void worker::point(char const* name) {
   lane& self = *running_;
-  leave(self, schedule_->at_named_point(self, name, now()));
+  leave(self, schedule_->at_yield_point(self, name, now()));
 }
 
 WARPHEAP_NO_TSAN inline void worker::pause(u32 nanoseconds) {

@@ -71,10 +71,10 @@ exploration_row replay_once(std::string const& name, exploration_request const& 
   if (!deviations || error != std::errc{} || *end != '@')
     throw usage_error{"--replay: '" + asked.replay + "' is not of the form SEED@DECISION:LANE,... as a row gives it"};
   exploration_row row{.allocator = name, .programs = 1, .schedules = 1, .seed = asked.seed, .replay = asked.replay};
-  row.fault =
-      explore::replay(settings_of(asked, asked.seed),
-                      {.what = {}, .seed = schedule_seed, .names_count = !asked.preemptions, .deviations = *deviations},
-                      make_body(asked, asked.seed));
+  row.fault = explore::replay(
+      settings_of(asked, asked.seed),
+      {.what = {}, .seed = schedule_seed, .counts_yield_points = !asked.preemptions, .deviations = *deviations},
+      make_body(asked, asked.seed));
   return row;
 }
 
