@@ -53,11 +53,10 @@ struct publish_beside_a_scan {
       if (slab_lock::take(table, 0)) slab_lock::publish(table, 0, size_class, 1, slab_table::no_entry);
       return;
     }
-    slab_scanner scan{0, 0, false};
+    scan_cursor scan{0, 0, false};
     // By counts, then reclaimable slabs.
     for (u32 round = 0; round < 2; ++round) {
-      while (scan.look(table, size_class, 1) != slab_scanner::none)
-        scan.is_hasty() ? scan.pass_slab(1) : simt::pause(1);
+      while (scan.look(table, size_class, 1) != scan_cursor::none) scan.is_hasty() ? scan.pass_slab(1) : simt::pause(1);
       scan.end_round(0);
     }
     *missed = ~table.index(slab_table::maybe_available(size_class)).load(0) & 1;
@@ -67,7 +66,7 @@ struct publish_beside_a_scan {
 /// Which slab a scan names first.
 struct look_once {
   WARPHEAP_DEVICE void operator()(slab_table table, bool skips_counts, u32* named) const {
-    slab_scanner scan{0, 0, skips_counts};
+    scan_cursor scan{0, 0, skips_counts};
     *named = scan.look(table, size_class, 1);
   }
 };

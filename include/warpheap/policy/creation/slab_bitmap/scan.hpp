@@ -27,13 +27,13 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace slab_bitmap_p
 ///
 ///   63 62      61       60 49 48  24 23   0
 ///  | round | incomplete |  0 | turn | start |
-class slab_scanner {
+class scan_cursor {
  public:
   static constexpr u32 none = slab_index::none;
 
   /// skips_counts: without the round by counts. Of a class whose slabs serve one or two such
   /// requests it would look at every slab that is used up.
-  WARPHEAP_DEVICE slab_scanner(u32 start, u32 rank, bool skips_counts)
+  WARPHEAP_DEVICE scan_cursor(u32 start, u32 rank, bool skips_counts)
       : word_{u64{skips_counts ? reclaimable : counted} << round_shift | u64{64 * rank} << turn_shift | start} {}
 
   WARPHEAP_DEVICE bool has_ended() const { return round() == over; }

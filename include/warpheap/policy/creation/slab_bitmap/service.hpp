@@ -214,7 +214,7 @@ class block_service {
     u32 const random = scale_below(lane_random_bits(), table.geometry().slabs());
     lane_group const all = group_of(group_mask);
     bool const needs_slabs = 2 * all.size >= table.geometry().capacity(size_class);
-    slab_scanner scan{simt::shuffle(active, random, all.leader), all.rank, needs_slabs};
+    scan_cursor scan{simt::shuffle(active, random, all.leader), all.rank, needs_slabs};
     slab_reservation reserved;
     WARPHEAP_NO_UNROLL
     for (;;) {
@@ -222,8 +222,8 @@ class block_service {
       bool const is_none = group.leads && scan.finds_none(table.opaque(), warpheap::opaque(size_class));
       if ((simt::ballot(active, is_none) >> group.leader) & 1) scan.pass_round(table);
       u32 const mine = scan.look(table.opaque(), warpheap::opaque(size_class), group.size);
-      u32 const finders = simt::ballot(active, mine != slab_scanner::none) & group.mask;
-      u32 const by_count = simt::ballot(active, mine != slab_scanner::none && scan.is_hasty()) & group.mask;
+      u32 const finders = simt::ballot(active, mine != scan_cursor::none) & group.mask;
+      u32 const by_count = simt::ballot(active, mine != scan_cursor::none && scan.is_hasty()) & group.mask;
       u32 const finder = lowest_bit(first_not_empty(by_count, finders, group.mask));
       u32 const slab = simt::shuffle(active, mine, finder);
       bool passes = by_count != 0;
