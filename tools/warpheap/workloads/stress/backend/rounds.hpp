@@ -21,12 +21,12 @@ namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
 
 template <class Allocator>
 class stress_run {
-  static constexpr allocator_traits const& traits = Allocator::traits;
+  static allocator_traits const& traits() { return Allocator::traits; }
   static constexpr bool has_statistics = requires(basic_heap<Allocator> const heap) { heap.statistics(); };
   static constexpr bool has_invariants = requires(basic_heap<Allocator> const heap) { heap.check_invariants(); };
   static constexpr bool counts_slots = requires(basic_heap<Allocator> const heap) { heap.available_slots(16); };
-  static bool is_exact() { return counts_slots && traits.exact_out_of_memory; }
-  static bool detects_misuse() { return has_statistics && traits.detects_misuse; }
+  static bool is_exact() { return counts_slots && traits().exact_out_of_memory; }
+  static bool detects_misuse() { return has_statistics && traits().detects_misuse; }
 
  public:
   stress_run(basic_heap<Allocator>& heap, std::string const& name, stress_request const& asked)
@@ -71,8 +71,8 @@ class stress_run {
     if constexpr (!has_invariants) parts.emplace_back("invariants");
     if (!is_exact()) parts.emplace_back("exact slots");
     if (!detects_misuse()) parts.emplace_back("misuse");
-    if (traits.largest_bytes != ~size_t{0})
-      parts.push_back("blocks over " + std::to_string(traits.largest_bytes) + " bytes");
+    if (traits().largest_bytes != ~size_t{0})
+      parts.push_back("blocks over " + std::to_string(traits().largest_bytes) + " bytes");
     return parts;
   }
 
@@ -108,7 +108,7 @@ class stress_run {
 
   /// The largest size that is asked for: some MiB, and a sixteenth of a small pool.
   u64 largest() const {
-    return std::min<u64>({traits.largest_bytes, std::bit_floor(asked_.pool_bytes / 16), u64{4} << 20});
+    return std::min<u64>({traits().largest_bytes, std::bit_floor(asked_.pool_bytes / 16), u64{4} << 20});
   }
 
   /// One size; the sizes of small blocks; those of large ones.
