@@ -2,7 +2,7 @@
 // The chain of dependent operations that no free can avoid in the protocol of slab_bitmap, without
 // an allocator: a floor for the cost of a free. Another protocol may have a shorter chain.
 //
-//   thread   its stored pointer -> the role of the pointer's slab, a byte of a small table that
+//   thread   its stored pointer -> the header of the pointer's slab, a byte of a small table that
 //            never changes
 //   warp     sync_warp of all lanes
 //   leader   fetch_and (release) on a bitmap word of the warp's own -> what it cleared, fetch_sub
@@ -28,14 +28,14 @@ struct free_chain {
   static constexpr u64 slabs = range_bytes >> slab_log2;
   static constexpr u64 counters = range_bytes >> counter_log2;
   static constexpr u64 counter_words = 128 / sizeof(u64);  ///< from one to the next
-  static constexpr u8 role = 1;
+  static constexpr u8 header = 1;
   static constexpr u64 first_count = u64{1} << 40;
 
   u64* pointers;
-  u8* roles;
+  u8* headers;
   u64* words;
   u64* counts;
-  /// pointers of slabs without a role, and frees of more than there was: there are none, but the
+  /// pointers of slabs without a header, and frees of more than there was: there are none, but the
   /// compiler cannot know that
   u64* strays;
 };
@@ -55,7 +55,7 @@ struct run_free_chain {
   WARPHEAP_DEVICE void operator()(free_chain chain) const {
     u64 const i = global_thread_index();
     u64 const pointer = chain.pointers[i];
-    if (chain.roles[pointer >> free_chain::slab_log2] != free_chain::role) count(*chain.strays);
+    if (chain.headers[pointer >> free_chain::slab_log2] != free_chain::header) count(*chain.strays);
     simt::sync_warp(full_mask);
     if (simt::lane_id() != 0) return;
     u64 const bits = low_mask(warp_lanes) << (pointer / free_chain::block_bytes % 64);
@@ -75,8 +75,8 @@ inline result free_floor(char const* scenario, u64 threads, u32 warm_up, u32 rep
   device_buffer<u64> const stored(pointers), words(warps), strays(1);
   device_buffer<u64> const counts(
       std::vector<u64>(free_chain::counters * free_chain::counter_words, free_chain::first_count));
-  device_buffer<u8> const roles(std::vector<u8>(free_chain::slabs, free_chain::role));
-  free_chain const chain{stored.data(), roles.data(), words.data(), counts.data(), strays.data()};
+  device_buffer<u8> const headers(std::vector<u8>(free_chain::slabs, free_chain::header));
+  free_chain const chain{stored.data(), headers.data(), words.data(), counts.data(), strays.data()};
   launch(shape, fill_free_chain{}, chain, warps);
 
   result floor{.scenario = scenario, .allocator = "null", .operation = "free"};

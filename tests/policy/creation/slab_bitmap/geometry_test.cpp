@@ -54,7 +54,7 @@ TEST(SlabBitmapGeometry, APoolHasAsManyCachesAsLeaveEightSlabsEachAndAMultiproce
 TEST(SlabBitmapGeometry, TheMetadataHoldsEachPartBehindTheOther) {
   for_each_geometry([](slab_geometry made, u64, u32, u32) {
     u64 const slab_bytes = made.slab_bytes(), slabs = made.slabs();
-    // A bit for each block of 16 bytes, behind the descriptor and the role.
+    // A bit for each block of 16 bytes, behind the descriptor and the header.
     ASSERT_EQ(made.words(), slab_bytes / 16 / 64);
     ASSERT_EQ(made.record_bytes(), slab_geometry::bitmap_offset + made.words() * 8);
     ASSERT_EQ(made.sm_caches_offset(), slabs * made.record_bytes());

@@ -100,10 +100,10 @@ TEST(SlabBitmapHandover, TakesNoOtherBlockOfARecycledSlab) {
   }
 }
 
-/// Lane 0 fills a slab with blocks of 256 bytes, and gives it the role that it would have had with
-/// blocks of 64 before. Then it frees its second block, and by the old role clears the bit of
+/// Lane 0 fills a slab with blocks of 256 bytes, and gives it the header that it would have had with
+/// blocks of 64 before. Then it frees its second block, and by the old header clears the bit of
 /// the fifth, which lane 1 takes if it comes in time.
-struct free_by_an_old_role {
+struct free_by_an_old_header {
   static constexpr u32 blocks = tiny_pool::slab_bytes / 256;
 
   WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u32* stolen) const {
@@ -112,12 +112,12 @@ struct free_by_an_old_role {
     if (simt::lane_id() == 0)
       for (u32 i = 0; i < blocks; ++i) heap.create(256);
     simt::sync_warp(3);
-    u64 const now = table.role(0).load(order::relaxed);
+    u64 const now = table.header(0).load(order::relaxed);
     simt::sync_warp(3);
     if (simt::lane_id() == 0) {
-      table.role(0).store(test::slab_role::of_class(size_class_of(64)).word, order::relaxed);
+      table.header(0).store(test::slab_header::of_class(size_class_of(64)).word, order::relaxed);
       heap.destroy(table.pool() + 256);
-      table.role(0).store(now, order::relaxed);
+      table.header(0).store(now, order::relaxed);
     } else {
       table.reserve(0, 1);
       for (u32 turn = 0; turn < 40 && *stolen == 0; ++turn)
@@ -134,32 +134,32 @@ TEST(SlabBitmapHandover, CountsABlockOnceThatWasTakenBeforeItsBitIsSetAgain) {
   test::for_each_schedule(300, [&] {
     tiny_pool const pool{1};
     device_buffer<u32> const stolen(1);
-    launch({1, 2}, free_by_an_old_role{}, pool.allocator(), stolen.data());
+    launch({1, 2}, free_by_an_old_header{}, pool.allocator(), stolen.data());
     synchronize();
     taken += stolen[0];
-    pool.expect_quiet(free_by_an_old_role::blocks - 1);
+    pool.expect_quiet(free_by_an_old_header::blocks - 1);
   });
   EXPECT_TRUE(test::on_gpu || taken > 0);
 }
 
-/// One lane fills a slab with blocks of 256 bytes, and frees by the role of blocks of 64 what
-/// starts no block now: by that role the bit is that of another block.
-struct misuse_an_old_role {
+/// One lane fills a slab with blocks of 256 bytes, and frees by the header of blocks of 64 what
+/// starts no block now: by that header the bit is that of another block.
+struct misuse_an_old_header {
   WARPHEAP_DEVICE void operator()(test::slab_allocator heap) const {
     auto const table = heap.table();
-    for (u32 i = 0; i < free_by_an_old_role::blocks; ++i) heap.create(256);
-    u64 const now = table.role(0).load(order::relaxed);
-    table.role(0).store(test::slab_role::of_class(size_class_of(64)).word, order::relaxed);
+    for (u32 i = 0; i < free_by_an_old_header::blocks; ++i) heap.create(256);
+    u64 const now = table.header(0).load(order::relaxed);
+    table.header(0).store(test::slab_header::of_class(size_class_of(64)).word, order::relaxed);
     heap.destroy(table.pool() + 5 * 64);
-    table.role(0).store(now, order::relaxed);
+    table.header(0).store(now, order::relaxed);
   }
 };
 
-TEST(SlabBitmapHandover, GivesBackWhatAMisuseTookByAnOldRole) {
+TEST(SlabBitmapHandover, GivesBackWhatAMisuseTookByAnOldHeader) {
   tiny_pool const pool{1};
-  launch({1, 1}, misuse_an_old_role{}, pool.allocator());
+  launch({1, 1}, misuse_an_old_header{}, pool.allocator());
   synchronize();
-  pool.expect_quiet(free_by_an_old_role::blocks, 1);
+  pool.expect_quiet(free_by_an_old_header::blocks, 1);
 }
 
 /// Slabs go from blocks of `before` bytes to blocks of `bytes`, and the ninth lane asks how large
@@ -180,7 +180,7 @@ struct ask_about_a_recycled_slab {
   }
 };
 
-// By the role that a slab had before, another block's bit, or a run, would be taken for the owner's
+// By the header that a slab had before, another block's bit, or a run, would be taken for the owner's
 // block: too small, and then realloc moves it, or too large, and it is resized over its neighbours.
 // slab.F4
 TEST(SlabBitmapHandover, KnowsTheSizeOfABlockInARecycledSlab) {

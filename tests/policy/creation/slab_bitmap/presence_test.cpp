@@ -116,11 +116,11 @@ TEST(SlabBitmapPresence, SlabsAreTakenAwayWhileLanesAsk) {
   EXPECT_TRUE(test::on_gpu || (taken > 0 && stayed > 0));
 }
 
-/// Kernel: gives an absent slab its bit in an index, or takes away the role that says so.
+/// Kernel: gives an absent slab its bit in an index, or takes away the header that says so.
 struct damage_absent_slab {
   WARPHEAP_DEVICE void operator()(slab_table table, u32 slab, u32 which) const {
     if (which == 0) table.index(slab_table::free_slabs).toggle(slab);
-    if (which == 1) table.role(slab).store(0, order::relaxed);
+    if (which == 1) table.header(slab).store(0, order::relaxed);
     if (which == 2) table.blocks(slab).try_claim(0, 1, order::relaxed);
   }
 };
@@ -129,7 +129,7 @@ struct damage_absent_slab {
 struct take_away_beside_growth {
   WARPHEAP_DEVICE void operator()(slab_table table, u64* stay) const {
     if (simt::lane_id() == 0) return take_slabs_away{}(table, 0, 1, stay);
-    while (table.role(0).load(order::relaxed) != slab_role::absent().word) simt::pause(1);
+    while (table.header(0).load(order::relaxed) != slab_header::absent().word) simt::pause(1);
     free_absent_slab(table, 0);
   }
 };

@@ -98,31 +98,31 @@ TEST(SlabBitmapWords, TheLimitsOfASlabLeaveAGap) {
   }
 }
 
-TEST(SlabBitmapWords, ARoleKnowsWhichBlockStartsAtEachOffset) {
+TEST(SlabBitmapWords, AHeaderKnowsWhichBlockStartsAtEachOffset) {
   for (u32 size_class = 0; size_class < size_class_count; ++size_class) {
-    slab_role const role = slab_role::of_class(size_class);
-    ASSERT_FALSE(role.is_none() || role.is_run());
-    ASSERT_EQ(role.size_class(), size_class);
-    for (u32 other = 0; other < size_class_count; ++other) ASSERT_EQ(role.is_of(other), other == size_class);
+    slab_header const header = slab_header::of_class(size_class);
+    ASSERT_FALSE(header.is_none() || header.is_run());
+    ASSERT_EQ(header.size_class(), size_class);
+    for (u32 other = 0; other < size_class_count; ++other) ASSERT_EQ(header.is_of(other), other == size_class);
     u32 const bytes = class_bytes(size_class);
     // The largest slab has 2 MiB. Every offset of a small one, and those around all its blocks.
     for (u32 offset = 0; offset < 1u << 14; ++offset)
-      ASSERT_EQ(role.index_at(offset), offset % bytes == 0 ? offset / bytes : slab_role::no_block);
+      ASSERT_EQ(header.index_at(offset), offset % bytes == 0 ? offset / bytes : slab_header::no_block);
     for (u32 index = 1; u64{index} * bytes < 2u << 20; ++index) {
-      ASSERT_EQ(role.index_at(index * bytes), index);
-      ASSERT_EQ(role.index_at(index * bytes - 1), slab_role::no_block);
-      ASSERT_TRUE(bytes == 16 || role.index_at(index * bytes - 16) == slab_role::no_block);
+      ASSERT_EQ(header.index_at(index * bytes), index);
+      ASSERT_EQ(header.index_at(index * bytes - 1), slab_header::no_block);
+      ASSERT_TRUE(bytes == 16 || header.index_at(index * bytes - 16) == slab_header::no_block);
     }
   }
 }
 
-TEST(SlabBitmapWords, ARoleOfARunKnowsItsLength) {
-  EXPECT_TRUE(slab_role{}.is_none());
+TEST(SlabBitmapWords, AHeaderOfARunKnowsItsLength) {
+  EXPECT_TRUE(slab_header{}.is_none());
   for (u32 const slabs : {1u, 2u, 64u, (1u << 24) - 1}) {
-    slab_role const role = slab_role::of_run(slabs);
-    EXPECT_TRUE(role.is_run() && !role.is_none());
-    EXPECT_EQ(role.length(), slabs);
-    for (u32 size_class = 0; size_class < size_class_count; ++size_class) EXPECT_FALSE(role.is_of(size_class));
+    slab_header const header = slab_header::of_run(slabs);
+    EXPECT_TRUE(header.is_run() && !header.is_none());
+    EXPECT_EQ(header.length(), slabs);
+    for (u32 size_class = 0; size_class < size_class_count; ++size_class) EXPECT_FALSE(header.is_of(size_class));
   }
 }
 

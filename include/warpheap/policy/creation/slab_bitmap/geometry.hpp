@@ -2,7 +2,7 @@
 // Where everything of a heap lies, computed from one address and one packed word.
 //
 //   base - slabs * slab_bytes   slab 0 | slab 1 | ...   the pool; aligned to the slab and to 4 KiB
-//   base                        records                 one a slab: descriptor | role | bitmap
+//   base                        records                 one a slab: descriptor | header | bitmap
 //                               per-SM caches           one entry a cache and class: active slab
 //                               indexes                 free | reclaimable | two a class
 //                               control                 unmet demand a class, counts
@@ -55,8 +55,8 @@ struct slab_geometry {
   WARPHEAP_HOST_DEVICE constexpr u32 record_bytes() const {
     return bitmap_offset + slab_bytes() / (8 * min_class_bytes);
   }
-  /// In a record. The role has its own sector: all read it, while all change the descriptor.
-  static constexpr u32 role_offset = 32;
+  /// In a record. The header has its own sector: all read it, while all change the descriptor.
+  static constexpr u32 header_offset = 32;
   static constexpr u32 bitmap_offset = 64;
 
   // Offsets from the base; the first two are multiples of 64 bytes.

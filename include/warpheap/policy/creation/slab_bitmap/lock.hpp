@@ -68,10 +68,10 @@ class slab_lock {
     // (slab.I2).
     if (reserved != 0) table.index(slab_table::reclaimable).clear(slab, order::release);
     // relaxed: the release below orders it.
-    table.role(slab).store(slab_role::of_class(size_class).word, order::relaxed);
+    table.header(slab).store(slab_header::of_class(size_class).word, order::relaxed);
     u64 const change = slab_state::of(slab_kind::live, size_class).word - slab_state::of(slab_kind::locked, 0).word +
                        slab_state::reservation(reserved) + (is_high ? slab_state::unlisted_bit : 0);
-    // release: role, empty words, slab.I1 come before any reservation; pairs with reserve(),
+    // release: header, empty words, slab.I1 come before any reservation; pairs with reserve(),
     // lock().
     slab_state const old{table.state(slab).fetch_add(change, order::release)};
     table.set_active(entry, slab);

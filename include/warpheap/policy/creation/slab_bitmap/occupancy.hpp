@@ -20,17 +20,17 @@ struct add_occupancy {
     for (u64 i = first; i < geometry.slabs(); i += stride) {
       u32 const slab = static_cast<u32>(i);
       slab_state const now = table.load(slab);
-      slab_role const role{table.role(slab).load(order::relaxed)};
+      slab_header const header{table.header(slab).load(order::relaxed)};
       bool const is_run = now.kind() == slab_kind::run;
-      if (is_run && role.is_absent()) continue;
+      if (is_run && header.is_absent()) continue;
       ++present;
       if (now.is_live()) {
         u32 const capacity = geometry.capacity(now.size_class());
         u32 const blocks = now.used() < capacity ? now.used() : capacity;  // no over-reservations
         if (blocks != 0) add(sums->blocks_of[now.size_class()], blocks);
-      } else if (is_run && role.is_run()) {
+      } else if (is_run && header.is_run()) {
         add(sums->runs, 1);
-        add(sums->run_bytes, u64{role.length()} << geometry.slab_log2());
+        add(sums->run_bytes, u64{header.length()} << geometry.slab_log2());
       }
     }
     add(sums->committed_bytes, present << geometry.slab_log2());

@@ -5,7 +5,7 @@
 // The others are absent. To every thread an absent slab looks like part of a run that another
 // thread holds. So scans know nothing of absence, and no call takes time for it.
 //
-//   slab.R3  absent: kind run, with the role of a run of no slabs. Part of no run, in no index, all
+//   slab.R3  absent: kind run, with the header of a run of no slabs. Part of no run, in no index, all
 //       bits zero (slab.D7). A slab becomes absent through locked, and ceases to be as a run does
 //       (slab.R1).
 //   slab.R4  `present` bytes of the pool have memory before the slabs there cease to be absent, and
@@ -48,7 +48,7 @@ struct fill_metadata {
     fill(table.index_words(slab_table::free_slabs) + slab_index::width(geometry.slabs()), slab_index::width(slabs));
     for_each_slab(slabs, geometry.slabs(), [&](u32 absent) {
       table.state(absent).store(slab_state::of(slab_kind::run, 0).word, order::relaxed);
-      table.role(absent).store(slab_role::absent().word, order::relaxed);
+      table.header(absent).store(slab_header::absent().word, order::relaxed);
     });
     for (u32 entry = first; entry < geometry.sm_caches() * geometry.classes(); entry += stride) {
       slab_limits const limits{geometry.capacity(entry % geometry.classes())};
@@ -59,10 +59,10 @@ struct fill_metadata {
 
 /// An absent slab becomes free, beside whatever else runs; any other stays as it is (slab.R3).
 WARPHEAP_DEVICE inline void free_absent_slab(slab_table const& table, u32 slab) {
-  u64 role = slab_role::absent().word;
+  u64 header = slab_header::absent().word;
   // relaxed: a look. acquire: the slab was made a run before (slab.R3); pairs with take_slabs_away.
-  if (table.role(slab).load(order::relaxed) != role) return;
-  if (!table.role(slab).compare_exchange(role, slab_role{}.word, order::acquire, order::relaxed)) return;
+  if (table.header(slab).load(order::relaxed) != header) return;
+  if (!table.header(slab).compare_exchange(header, slab_header{}.word, order::acquire, order::relaxed)) return;
   slab_lock::unlock(table, slab, slab_kind::run, order::release);
 }
 
@@ -94,7 +94,7 @@ struct take_slabs_away {
       if (slab_lock::take(table, slab)) {
         slab_lock::publish_run(table, slab);
         // release: the slab is a run first (slab.R3); pairs with free_absent_slab().
-        table.role(slab).store(slab_role::absent().word, order::release);
+        table.header(slab).store(slab_header::absent().word, order::release);
       } else {
         atomic_ref<u64>{*stay}.fetch_add(1, order::relaxed);
       }

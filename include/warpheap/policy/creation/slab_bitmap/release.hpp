@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What block a pointer names, and how it is given back.
 //
-// A free reads the role of the slab by a load, which may be old if the pointer came by a shuffle or
+// A free reads the header of the slab by a load, which may be old if the pointer came by a shuffle or
 // a relaxed mailbox. So what finds nothing to clear is looked at again, by read-modify-writes.
 //
 //   slab.F1  a free counts as foreign or double only after an attempt by the slab's newest word.
-//   slab.F2  lanes that act as one have read one role: what holds for the leader's holds for all.
+//   slab.F2  lanes that act as one have read one header: what holds for the leader's holds for all.
 //   slab.F3  a free that cleared the bit of another class learns it as it subtracts. It frees the
 //       block that starts where it points, if one does, and sets that bit again unless a thread has
 //       claimed it.
-//   slab.F4  the size of a block is told by the newest role, which says yes and no rightly to an
+//   slab.F4  the size of a block is told by the newest header, which says yes and no rightly to an
 //       owner: it was stored before a block of its class was reserved, and stays while one
 //       lives.
 #pragma once
@@ -31,31 +31,31 @@ class block_release {
     bool const is_outside = offset >= table_.geometry().pool_bytes();
     u32 const slab = opaque(is_outside ? 0 : slab_of(offset));
     // relaxed: what handed the block to us ordered this, or we look again (slab.F1).
-    slab_role const role{table_.role(slab).load(order::relaxed)};
-    u32 const index = role.index_of(inside(offset));
+    slab_header const header{table_.header(slab).load(order::relaxed)};
+    u32 const index = header.index_of(inside(offset));
     outcome what = missed;
-    if (!is_outside && role.block_bytes() > 0 && role.starts(index, inside(offset)))
-      what = release_block(memory, slab, index, role);
-    if (what != freed) look_again(table_, memory, role.low(), what);
+    if (!is_outside && header.block_bytes() > 0 && header.starts(index, inside(offset)))
+      what = release_block(memory, slab, index, header);
+    if (what != freed) look_again(table_, memory, header.low(), what);
   }
 
   /// Bytes of the live block at `memory`; 0 if it is none.
   WARPHEAP_DEVICE size_t usable_size(void const* memory) const {
     u64 const offset = offset_of(memory);
     if (offset >= table_.geometry().pool_bytes()) return 0;
-    slab_role const role = table_.newest_role(slab_of(offset));  // slab.F4
-    block_address const at = locate(offset, role);
-    if (at.kind == block_address::run) return u64{role.length()} << table_.geometry().slab_log2();
+    slab_header const header = table_.newest_header(slab_of(offset));  // slab.F4
+    block_address const at = locate(offset, header);
+    if (at.kind == block_address::run) return u64{header.length()} << table_.geometry().slab_log2();
     if (at.kind == block_address::none) return 0;
     // relaxed: what gave the owner its block orders this.
     u64 const taken = table_.blocks(at.slab).load_newest(at.index / 64, order::relaxed);
-    return (taken >> (at.index % 64)) & 1 ? class_bytes(role.size_class()) : 0;
+    return (taken >> (at.index % 64)) & 1 ? class_bytes(header.size_class()) : 0;
   }
 
  private:
   using count = slab_table::count;
 
-  /// What starts at an address, by the role of its slab; says nothing about whether it is taken.
+  /// What starts at an address, by the header of its slab; says nothing about whether it is taken.
   struct block_address {
     enum kind_of : u32 { none, block, run } kind;
     u32 slab;
@@ -71,14 +71,14 @@ class block_release {
     return static_cast<u32>(offset) & (table_.geometry().slab_bytes() - 1);
   }
 
-  WARPHEAP_DEVICE block_address locate(u64 offset, slab_role role) const {
-    if (role.is_none()) return {};
+  WARPHEAP_DEVICE block_address locate(u64 offset, slab_header header) const {
+    if (header.is_none()) return {};
     u32 const slab = slab_of(offset);
-    bool const starts_run = inside(offset) == 0 && !role.is_absent();
-    if (role.is_run()) return {starts_run ? block_address::run : block_address::none, slab, 0};
-    u32 const index = role.index_at(inside(offset));
+    bool const starts_run = inside(offset) == 0 && !header.is_absent();
+    if (header.is_run()) return {starts_run ? block_address::run : block_address::none, slab, 0};
+    u32 const index = header.index_at(inside(offset));
     // A start beyond the last block is in the tail: its bit is never set.
-    return {index != slab_role::no_block ? block_address::block : block_address::none, slab, index};
+    return {index != slab_header::no_block ? block_address::block : block_address::none, slab, index};
   }
 
   /// What came of one lane's free.
@@ -90,18 +90,18 @@ class block_release {
     misled
   };
 
-  /// Frees a block that starts at `memory` by `role`.
-  WARPHEAP_DEVICE outcome release_block(void const* memory, u32 slab, u32 index, slab_role role) const {
+  /// Frees a block that starts at `memory` by `header`.
+  WARPHEAP_DEVICE outcome release_block(void const* memory, u32 slab, u32 index, slab_header header) const {
     u32 const active = simt::active_mask();
     u32 const lane = simt::lane_id();
     group_release mine{freed, {}};
-    if (active != full_mask || !are_in_a_row(memory, index, role)) {
-      mine = release_groups(table_, active, slab, index, role.size_class());
+    if (active != full_mask || !are_in_a_row(memory, index, header)) {
+      mine = release_groups(table_, active, slab, index, header.size_class());
     } else {
       // The other lanes' last writes to their blocks come before the leader's release.
       simt::sync_warp(full_mask);
       row_release row{opaque(0u), opaque(0u)};
-      if (lane == 0) row = release_row(slab, index, role, row, mine.to_fix_up);
+      if (lane == 0) row = release_row(slab, index, header, row, mine.to_fix_up);
       simt::sync_warp(full_mask);  // as below
       u32 const trouble = simt::shuffle(full_mask, row.trouble, 0);
       if (trouble == 0) return freed;
@@ -115,12 +115,12 @@ class block_release {
   }
 
   /// Whether the blocks of a full warp are in a row, in one bitmap word of one heap.
-  WARPHEAP_DEVICE bool are_in_a_row(void const* memory, u32 index, slab_role role) const {
+  WARPHEAP_DEVICE bool are_in_a_row(void const* memory, u32 index, slab_header header) const {
     u32 const lane = simt::lane_id();
     // A vote: with match_any frees of mixed sizes took 28 us for 19, with as many instructions.
     u64 const first = simt::shuffle(full_mask, reinterpret_cast<u64>(memory), 0);
-    u32 const bytes = simt::shuffle(full_mask, role.low(), 0);  // slab.F2
-    bool const is_astray = reinterpret_cast<u64>(memory) != first + u64{lane} * bytes || role.low() != bytes ||
+    u32 const bytes = simt::shuffle(full_mask, header.low(), 0);  // slab.F2
+    bool const is_astray = reinterpret_cast<u64>(memory) != first + u64{lane} * bytes || header.low() != bytes ||
                            index % 64 - lane > 64 - warp_lanes;
     // Astray is also where the next slab goes on in the row. Heaps are compared: one may lie in a
     // block of another.
@@ -135,7 +135,7 @@ class block_release {
   };
 
   /// `good` is what it returns if there is no trouble. to_fix_up: as in group_release.
-  WARPHEAP_DEVICE row_release release_row(u32 slab, u32 index, slab_role role, row_release good,
+  WARPHEAP_DEVICE row_release release_row(u32 slab, u32 index, slab_header header, row_release good,
                                           slab_state& to_fix_up) const {
     u64 const bits = u64{full_mask} << (index % 64);
     u64 const missing = bits & ~table_.blocks(slab).release(index / 64, bits);
@@ -143,9 +143,9 @@ class block_release {
     u32 const lost = static_cast<u32>(missing >> (index % 64));
     if (lost == full_mask) return {1, lost};
     slab_state const now = table_.subtract(slab, popcount(~lost), 0);
-    if (lost == 0 && now.is_in_order(role.size_class())) return good;
+    if (lost == 0 && now.is_in_order(header.size_class())) return good;
     to_fix_up = now;
-    return {now.size_class() != role.size_class() ? 2u : 1u, lost};
+    return {now.size_class() != header.size_class() ? 2u : 1u, lost};
   }
 
   struct group_release {
@@ -174,7 +174,7 @@ class block_release {
   /// Clears and subtracts the bits of these lanes, by one operation for each bitmap word.
   WARPHEAP_DEVICE shared_release release_together(u32 active, u32 slab, u32 index, u32 size_class) const {
     u64 const word = u64{slab} * table_.geometry().words() + index / 64;
-    // Lanes may differ in heap and role (slab.F2): the class, 6 bits, stays clear of address bits.
+    // Lanes may differ in heap and header (slab.F2): the class, 6 bits, stays clear of address bits.
     u64 const key = (reinterpret_cast<u64>(table_.metadata()) + word) ^ (u64{size_class} << 57);
     lane_group const group = group_by(active, key);
     u32 const place = index % 64;
@@ -211,19 +211,19 @@ class block_release {
     return mine;
   }
 
-  /// After a look by role `tried` freed nothing: a run, a misuse or an old look. Any lane alone.
-  /// Half of a role is passed, since the caller keeps it all through the free.
+  /// After a look by header `tried` freed nothing: a run, a misuse or an old look. Any lane alone.
+  /// Half of a header is passed, since the caller keeps it all through the free.
   WARPHEAP_COLD static void look_again(slab_table table, void const* memory, u32 tried_low, outcome came_of_it) {
-    slab_role const tried = slab_role::of_low(tried_low);
+    slab_header const tried = slab_header::of_low(tried_low);
     block_release const self{table};
     u64 const offset = self.offset_of(memory);
     if (offset >= table.geometry().pool_bytes()) return table.add_count(count::foreign_frees, 1);
     u32 const slab = self.slab_of(offset);
     bool is_start = self.locate(offset, tried).kind != block_address::none;
-    slab_role role = is_start && tried.is_run() ? tried : table.newest_role(slab);
+    slab_header header = is_start && tried.is_run() ? tried : table.newest_header(slab);
     WARPHEAP_NO_UNROLL
-    while (self.locate(offset, role).kind == block_address::run) {
-      if (slab_runs::try_destroy(table, slab, role)) return;
+    while (self.locate(offset, header).kind == block_address::run) {
+      if (slab_runs::try_destroy(table, slab, header)) return;
       is_start = true;
     }
     self.release_newest(offset, tried, came_of_it == misled, is_start);
@@ -232,7 +232,7 @@ class block_release {
   /// Frees the block at `offset` by the newest word, if its class is not as `tried` (slab.F1), and
   /// restores the one taken for it (slab.F3); else counts a misuse. `is_start`: an older word had
   /// one here.
-  WARPHEAP_DEVICE void release_newest(u64 offset, slab_role tried, bool is_misled, bool is_start) const {
+  WARPHEAP_DEVICE void release_newest(u64 offset, slab_header tried, bool is_misled, bool is_start) const {
     u32 const slab = slab_of(offset), inside = static_cast<u32>(offset) & (table_.geometry().slab_bytes() - 1);
     slab_state const now = table_.reserve(slab, 1);  // held, it keeps the class (slab.D3)
     u32 released = 0, reserved = 1;

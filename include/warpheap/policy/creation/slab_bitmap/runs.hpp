@@ -3,10 +3,10 @@
 // stretch that is long enough, in ascending order. At a slab that is in use or locked by another
 // thread it gives the others back. Then it goes on behind the one in use, or waits for the lock.
 //
-//   slab.R1  the role of a run's first slab says how long it is; the thread that changes it from
-//       run to no role frees the run. It is stored after all slabs have become run, and cleared
+//   slab.R1  the header of a run's first slab says how long it is; the thread that changes it from
+//       run to no header frees the run. It is stored after all slabs have become run, and cleared
 //       before the first ceases to be one. So the thread that frees it finds all slabs in kind run.
-//   slab.R2  the other slabs keep an old role, harmless because their bitmaps are zero (slab.D7).
+//   slab.R2  the other slabs keep an old header, harmless because their bitmaps are zero (slab.D7).
 //
 // nullptr is right: the index names a stretch that stays reclaimable all the time (slab.I2), and
 // the scan passes over none that others hold locked. A slab with a reservation in progress is not
@@ -37,11 +37,12 @@ class slab_runs {
     return memory;
   }
 
-  /// Frees the run at slab `first`, if its role is still `role`; else `role` becomes the newest.
-  WARPHEAP_DEVICE static bool try_destroy(slab_table const& table, u32 first, slab_role& role) {
-    u32 const length = role.length();
+  /// Frees the run at slab `first`, if its header is still `header`; else `header` becomes the newest.
+  WARPHEAP_DEVICE static bool try_destroy(slab_table const& table, u32 first, slab_header& header) {
+    u32 const length = header.length();
     // acq_rel: one thread wins (slab.R1). Acquire: all slabs are run by now; pairs with publish().
-    if (!table.role(first).compare_exchange(role.word, slab_role{}.word, order::acq_rel, order::relaxed)) return false;
+    if (!table.header(first).compare_exchange(header.word, slab_header{}.word, order::acq_rel, order::relaxed))
+      return false;
     release_fence();  // the owner's writes, once for all slabs
     WARPHEAP_NO_UNROLL
     for (u32 i = 0; i < length; ++i) slab_lock::unlock(table, first + i, slab_kind::run, order::fenced);
@@ -136,8 +137,8 @@ class slab_runs {
     WARPHEAP_NO_UNROLL
     for (u32 i = 0; i < length; ++i) slab_lock::publish_run(table_, first + i);
     // release: all slabs are run before one can be freed (slab.R1); pairs with try_destroy().
-    table_.role(first).store(slab_role::of_run(length).word, order::release);
-    release_fence();  // slab.F4: the role is there when a pointer arrives that nothing else orders
+    table_.header(first).store(slab_header::of_run(length).word, order::release);
+    release_fence();  // slab.F4: the header is there when a pointer arrives that nothing else orders
   }
 
   slab_table table_;

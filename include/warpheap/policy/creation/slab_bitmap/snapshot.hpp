@@ -97,16 +97,16 @@ class snapshot {
   u64 count(slab_table::count which) const { return control()[geometry_.classes() + static_cast<u32>(which)]; }
   slab_state state(u32 slab) const { return {*record(slab)}; }
   u64 bitmap_word(u32 slab, u32 word) const { return record(slab)[slab_geometry::bitmap_offset / 8 + word]; }
-  slab_role role(u32 slab) const { return {record(slab)[slab_geometry::role_offset / 8]}; }
+  slab_header header(u32 slab) const { return {record(slab)[slab_geometry::header_offset / 8]}; }
   bool is_in(u32 which, u32 slab) const { return (index(which)[slab / 64] >> (slab % 64)) & 1; }
 
   /// Whether the slab has no memory (slab.R3).
-  bool is_absent(u32 slab) const { return state(slab).kind() == slab_kind::run && role(slab).is_absent(); }
+  bool is_absent(u32 slab) const { return state(slab).kind() == slab_kind::run && header(slab).is_absent(); }
 
   /// Slabs of the run that starts here; 0 if none does.
   u32 run_length(u32 slab) const {
-    bool const is_head = state(slab).kind() == slab_kind::run && role(slab).is_run();
-    return is_head ? role(slab).length() : 0;
+    bool const is_head = state(slab).kind() == slab_kind::run && header(slab).is_run();
+    return is_head ? header(slab).length() : 0;
   }
 
   /// Slabs of the longest stretch that a run could take.
@@ -151,7 +151,7 @@ class snapshot {
     if (!live) return;
     expect(!now.is_unlisted() || now.used() > slab_limits{capacity}.low, "slab.D4: off the index without need");
     expect(!now.is_full() || now.used() == capacity, "slab.D5: said to be full, and is not");
-    expect(role(slab).word == slab_role::of_class(now.size_class()).word, "the role does not name the class");
+    expect(header(slab).word == slab_header::of_class(now.size_class()).word, "the header does not name the class");
   }
 
   void check_runs(invariant_report& report) const {

@@ -60,12 +60,12 @@ class slab_table {
 
   WARPHEAP_DEVICE atomic_ref<u64> state(u32 slab) const { return atomic_ref<u64>{*record(slab)}; }
   WARPHEAP_DEVICE bitmap blocks(u32 slab) const { return {record(slab) + slab_geometry::bitmap_offset / 8}; }
-  WARPHEAP_DEVICE atomic_ref<u64> role(u32 slab) const {
-    return atomic_ref<u64>{record(slab)[slab_geometry::role_offset / 8]};
+  WARPHEAP_DEVICE atomic_ref<u64> header(u32 slab) const {
+    return atomic_ref<u64>{record(slab)[slab_geometry::header_offset / 8]};
   }
-  WARPHEAP_DEVICE slab_role newest_role(u32 slab) const {
-    // The newest, by a read-modify-write. relaxed: bits or a compare-exchange check the role.
-    return {role(slab).fetch_or(0, order::relaxed)};
+  WARPHEAP_DEVICE slab_header newest_header(u32 slab) const {
+    // The newest, by a read-modify-write. relaxed: bits or a compare-exchange check the header.
+    return {header(slab).fetch_or(0, order::relaxed)};
   }
   WARPHEAP_DEVICE slab_state load(u32 slab) const { return {state(slab).load(order::relaxed)}; }
   /// The newest word, by a read-modify-write. acquire: the index bit was cleared before we set it
@@ -104,7 +104,7 @@ class slab_table {
   /// Reserves `wanted` blocks blindly; returns the old word. release_excess() must follow, unless
   /// that word serves the class, has room, and crosses no high watermark.
   WARPHEAP_DEVICE slab_state reserve(u32 slab, u32 wanted) const {
-    // acquire: role and empty words come before our use; pairs with the release in publish().
+    // acquire: header and empty words come before our use; pairs with the release in publish().
     return {state(slab).fetch_add(slab_state::reservation(wanted), order::acquire)};
   }
 

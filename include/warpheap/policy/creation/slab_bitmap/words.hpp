@@ -121,18 +121,18 @@ struct slab_limits {
 ///
 /// The upper half is m = 2^32 / bytes and less than 2^8 more. So for block k, at k * bytes < 2^21,
 /// the upper half of the product with m is k. Where no block starts, it is of a block elsewhere.
-struct slab_role {
+struct slab_header {
   static constexpr u32 run_bit = 1u << 31, no_block = ~0u;
 
   u64 word = 0;
 
-  WARPHEAP_HOST_DEVICE static constexpr slab_role of_class(u32 size_class) {
+  WARPHEAP_HOST_DEVICE static constexpr slab_header of_class(u32 size_class) {
     u32 const quotient = class_units_reciprocal(size_class) >> (class_unit_log2(size_class) - 1);
     return {u64{(quotient | 127) + 1 + size_class + 1} << 32 | class_bytes(size_class)};
   }
-  WARPHEAP_HOST_DEVICE static constexpr slab_role of_run(u32 slabs) { return {run_bit | slabs}; }
+  WARPHEAP_HOST_DEVICE static constexpr slab_header of_run(u32 slabs) { return {run_bit | slabs}; }
 
-  WARPHEAP_HOST_DEVICE static constexpr slab_role absent() { return of_run(0); }
+  WARPHEAP_HOST_DEVICE static constexpr slab_header absent() { return of_run(0); }
 
   WARPHEAP_HOST_DEVICE constexpr bool is_none() const { return word == 0; }
   WARPHEAP_HOST_DEVICE constexpr bool is_absent() const { return word == run_bit; }
@@ -145,10 +145,10 @@ struct slab_role {
   /// The class + 1; 0 if there is none.
   WARPHEAP_HOST_DEVICE constexpr u32 class_field() const { return static_cast<u32>(word >> 32) & 127; }
   WARPHEAP_HOST_DEVICE constexpr bool is_of(u32 its_class) const { return class_field() == its_class + 1; }
-  /// The lower half, which tells all of a role; and the role that has it.
+  /// The lower half, which tells all of a header; and the header that has it.
   WARPHEAP_HOST_DEVICE constexpr u32 low() const { return static_cast<u32>(word); }
-  WARPHEAP_HOST_DEVICE static constexpr slab_role of_low(u32 low) {
-    return low == 0 || (low & run_bit) != 0 ? slab_role{low} : of_class(size_class_of(low));
+  WARPHEAP_HOST_DEVICE static constexpr slab_header of_low(u32 low) {
+    return low == 0 || (low & run_bit) != 0 ? slab_header{low} : of_class(size_class_of(low));
   }
   /// Index of the block that starts at `offset` bytes in the slab; no_block if none does.
   WARPHEAP_HOST_DEVICE constexpr u32 index_at(u32 offset) const {
