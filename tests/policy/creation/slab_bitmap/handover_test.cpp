@@ -181,7 +181,6 @@ struct ask_about_a_recycled_slab {
 };
 
 // By the header that a slab had before, another block's bit, or a run, would be taken for the owner's
-// block: too small, and then realloc moves it, or too large, and it is resized over its neighbours.
 // slab.F4
 TEST(SlabBitmapHandover, KnowsTheSizeOfABlockInARecycledSlab) {
   struct change {
