@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks what the pages say of the papers.
 
-docs/design/papers.md lists the papers item by item. Of each row the name is in the header, the test's file and its `Suite.Name`
-exist, the figure and its heading exist, and the state is a known word, with a reason where it needs one: what goes from the tree
-is noticed. Prints how many rows have each state. On the pages of the papers' figures the numbers that derived_numbers.py
-computes from bench/results are in the text.
+docs/design/*_items.md list the papers item by item. Of each row the name is in the file to which it leads, the test's file and its
+`Suite.Name` exist, and the state is a known word, with a reason where it needs one, that leads to a figure and a heading that exist:
+what goes from the tree is noticed. Prints how many rows have each state. On these pages and those of the papers' figures the numbers
+that derived_numbers.py computes from bench/results are in the text.
 """
 
 import collections
@@ -18,12 +18,14 @@ import tempfile
 import compilers
 import derived_numbers
 
-PAGE = pathlib.Path("docs/design/papers.md")
-COLUMNS = ["item", "where", "name", "header", "test", "figure", "state"]
+FOLDER = pathlib.Path("docs/design")
+PAGES = [FOLDER / f"{paper}_items.md" for paper in ("eckert2014", "adinetz2014", "gelado2019", "pham2022")]
+COLUMNS = ["item", "code, test", "state"]
 STATES = ["have", "differs", "not reproduced", "not measured", "missing", "refused"]
 NONE = "–"
-LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#([^)]+))?\)")
-TEST = re.compile(r"`(\w+)\.(\w+)`")
+LINK = re.compile(r"\[([^\]]*)\]\(([^)#\s]+)(?:#([^)]+))?\)")
+CODE = re.compile(r"`(\w+)`")
+TEST = re.compile(r"`(\w+)\.(\w+)`|\w+\.cpp")
 
 
 def item_rows(text):
@@ -50,42 +52,35 @@ def has_test(source, suite, name):
     return re.search(rf"TEST(?:_F|_P)?\(\s*{suite}\s*,\s*{name}\s*\)", source) is not None
 
 
-def linked_text(root, cell, wanted):
-    """The text of the one file to which a cell leads; the heading, if the link names one, is checked. Raises LookupError."""
-    link = LINK.match(cell)
+def linked_text(root, text):
+    """What a link says, and the text of the file to which it leads; its heading, if it names one, is checked. Raises LookupError."""
+    link = LINK.fullmatch(text)
     if not link:
-        raise LookupError(f"{wanted}: '{cell}' is no link and no {NONE}")
-    path = root / PAGE.parent / link[1]
+        raise LookupError(f"'{text}' is no link")
+    said, target, heading = link.groups()
+    path = root / FOLDER / target
     if not path.is_file():
-        raise LookupError(f"{wanted}: no {link[1]}")
+        raise LookupError(f"no {target}")
     text = path.read_text()
-    if link[2] and link[2] not in headings(text):
-        raise LookupError(f"{wanted}: {link[1]} has no heading #{link[2]}")
-    return text
+    if heading and heading not in headings(text):
+        raise LookupError(f"{target} has no heading #{heading}")
+    return said, text
 
 
-def check_name(root, name, header):
-    if (name == NONE) != (header == NONE):
-        raise LookupError(f"a name has a header, and a header a name: '{name}', '{header}'")
-    if name != NONE and not has_name(linked_text(root, header, "header"), name.strip("`")):
-        raise LookupError(f"{name} is not in {header}")
+def check_code(root, link):
+    said, text = linked_text(root, link)
+    name, test = CODE.fullmatch(said), TEST.fullmatch(said)
+    if not name and not test:
+        raise LookupError(f"'{said}' is no name and no test")
+    if name and not has_name(text, name[1]):
+        raise LookupError(f"{link}: no {name[1]} there")
+    if test and test[1] and not has_test(text, *test.groups()):
+        raise LookupError(f"no test {link}")
 
 
-def check_test(root, cell):
-    if cell == NONE:
-        return
-    text, named = linked_text(root, cell, "test"), TEST.search(cell)
-    if named and not has_test(text, *named.groups()):
-        raise LookupError(f"no test {named[0]} in {cell}")
-
-
-def check_figure(root, cell):
-    if cell != NONE:
-        linked_text(root, cell, "figure")
-
-
-def check_state(cell):
-    word, _, reason = cell.partition(": ")
+def check_state(root, cell):
+    said, _, reason = cell.partition(": ")
+    word = linked_text(root, said)[0] if said.startswith("[") else said
     if word not in STATES or (word == "have") == bool(reason):
         raise LookupError(f"state '{cell}': one of {', '.join(STATES)}, and all but the first with a reason")
 
@@ -94,43 +89,51 @@ def row_faults(root, cells):
     if len(cells) != len(COLUMNS):
         yield f"{len(cells)} cells for {len(COLUMNS)} columns"
         return
-    _, _, name, header, test, figure, state = cells
-    checks = [(check_name, root, name, header), (check_test, root, test), (check_figure, root, figure), (check_state, state)]
-    for check, *values in checks:
+    _, code, state = cells
+    links = [] if code == NONE else code.split(", ")
+    for check, value in [*((check_code, link) for link in links), (check_state, state)]:
         try:
-            check(*values)
+            check(root, value)
         except LookupError as fault:
             yield fault.args[0]
 
 
 def state_of(cells):
-    return cells[-1].split(":")[0]
+    return cells[-1].split(":")[0].split("]")[0].lstrip("[")
 
 
-def table_faults(root):
-    rows = list(item_rows((root / PAGE).read_text()))
-    faults = [f"{PAGE}:{number}: {fault}" for number, cells in rows for fault in row_faults(root, cells)]
-    return faults or ([] if rows else [f"{PAGE} has no row"])
+def rows_of(root, pages):
+    return [(page, number, cells) for page in pages for number, cells in item_rows((root / page).read_text())]
+
+
+def table_faults(root, pages=PAGES):
+    rows = rows_of(root, pages)
+    faults = [f"{page}:{number}: {fault}" for page, number, cells in rows for fault in row_faults(root, cells)]
+    return faults + [f"{page} has no row" for page in pages if not any(page == each for each, _, _ in rows)]
 
 
 def counts(root):
-    found = collections.Counter(state_of(cells) for _, cells in item_rows((root / PAGE).read_text()))
+    found = collections.Counter(state_of(cells) for _, _, cells in rows_of(root, PAGES))
     return f"{sum(found.values())} items: " + ", ".join(f"{found[state]} {state}" for state in STATES)
 
 
 PLANTED = {
-    "a good row": "| a | 1 | `take` | [x.hpp](x.hpp) | [x.cpp](x.cpp) `Suite.Name` | [there](x.md#a-heading-of-5) | have |",
-    "a good one that lacks all": "| a | 1 | – | – | – | – | missing: not built |",
-    "a name that is gone": "| a | 1 | `took` | [x.hpp](x.hpp) | – | – | have |",
-    "a header that is gone": "| a | 1 | `take` | [y.hpp](y.hpp) | – | – | have |",
-    "a name without a header": "| a | 1 | `take` | – | – | – | have |",
-    "a test that is gone": "| a | 1 | – | – | [x.cpp](x.cpp) `Suite.Other` | – | have |",
-    "a test's file that is gone": "| a | 1 | – | – | [y.cpp](y.cpp) | – | have |",
-    "a heading that is gone": "| a | 1 | – | – | – | [there](x.md#a-heading) | have |",
-    "results that are gone": "| a | 1 | – | – | – | [y](y.json) | have |",
-    "an unknown state": "| a | 1 | – | – | – | – | perhaps |",
-    "a state without a reason": "| a | 1 | – | – | – | – | differs |",
-    "a missing cell": "| a | 1 | – | – | – | have |",
+    "a good row": "| a | [`take`](x.hpp), [`Suite.Name`](x.cpp) | [have](x.md#a-heading-of-5) |",
+    "a good one that lacks all": "| a | – | missing: not built |",
+    "a good one with a reason": "| a | [`take`](x.hpp), [x.cpp](x.cpp) | [differs](x.md): so |",
+    "a name that is gone": "| a | [`took`](x.hpp) | have |",
+    "a file that is gone": "| a | [`take`](y.hpp) | have |",
+    "a name without a file": "| a | `take` | have |",
+    "a test that is gone": "| a | [`Suite.Other`](x.cpp) | have |",
+    "a test's file that is gone": "| a | [y.cpp](y.cpp) | have |",
+    "no name and no test": "| a | [take](x.hpp) | have |",
+    "a heading that is gone": "| a | – | [have](x.md#a-heading) |",
+    "results that are gone": "| a | – | [have](y.json) |",
+    "an unknown state": "| a | – | perhaps |",
+    "an unknown state with results": "| a | – | [perhaps](x.md) |",
+    "a state without a reason": "| a | – | [differs](x.md) |",
+    "a state with a reason too many": "| a | – | have: so |",
+    "a missing cell": "| a | have |",
 }
 
 
@@ -155,15 +158,15 @@ def judged_numbers(root):
 def self_test():
     with tempfile.TemporaryDirectory() as directory:
         root = pathlib.Path(directory)
-        folder = root / PAGE.parent
+        folder = root / FOLDER
         folder.mkdir(parents=True)
         (folder / "x.hpp").write_text("void take();\nvoid took_it();\n")
         (folder / "x.cpp").write_text("TEST(Suite, Name) {}\n")
         (folder / "x.md").write_text("# A heading, of 5\n")
         caught = {}
         for what, row in PLANTED.items():
-            (root / PAGE).write_text("| state | means |\n|---|---|\n| " + " | ".join(COLUMNS) + " |\n" + "|---" * 7 + f"|\n{row}\n")
-            caught[what] = len(table_faults(root))
+            (folder / "page.md").write_text("| state | means |\n|---|---|\n| " + " | ".join(COLUMNS) + f" |\n|---|---|---|\n{row}\n")
+            caught[what] = len(table_faults(root, [FOLDER / "page.md"]))
         caught |= judged_numbers(root)
     wrong = [what for what, faults in caught.items() if faults != (0 if what.startswith("a good") else 1)]
     print(f"wrongly judged: {wrong}" if wrong else f"caught {sum(caught.values())} injected faults")

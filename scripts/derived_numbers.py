@@ -219,29 +219,18 @@ def eckert(results):
 
     steps = {row["subject"]: row["times_us"] for row in results.rows("pic-1600", operation="step")}
     ring, slab = steps["ring_buffer"], steps["slab_bitmap"]
-    yield "median {:,.0f} µs a step with `ring_buffer`, {:,.0f} with `slab_bitmap`", *map(statistics.median, (ring, slab))
-    yield (
-        "; ratio of a step to the same step {:.3f} in the mean, median {:.3f}, standard deviation {:.3f}",
-        *moments(step_ratios(results, "pic-1600", "slab_bitmap")),
-    )
+    for file, subject in (
+        ("pic", "slab_bitmap"), ("pic-large", "slab_bitmap"), ("pic-1600", "slab_bitmap"),
+        ("pic-frames", "scatter_frames"), ("h100-pic", "scatter_picongpu"), ("h100-pic-large", "scatter_picongpu"),
+    ):  # fmt: skip
+        name = file if file.startswith("h100-") else f"h200-{file}"
+        yield f"| {{:.3f}} | {{:.3f}} | {{:.3f}} | [{name}.json]", *moments(step_ratios(results, file, subject))
     yield (
         "medians of every other step are {:,.1f} and {:,.1f} µs with `slab_bitmap`, {:,.1f} and {:,.1f} with `ring_buffer`",
         *(statistics.median(times[first::2]) for times in (slab, ring) for first in (0, 1)),
     )
-    yield (
-        "400 steps: {:.3f} in the mean, median {:.3f}, standard deviation {:.3f}",
-        *moments(step_ratios(results, "pic-frames", "scatter_frames")),
-    )
     longer = {row["subject"]: row["times_us"] for row in results.rows("h100-pic", operation="step")}["scatter_picongpu"]
-    yield (
-        "1,600 steps on an H100: {:.3f} in the mean, median {:.3f}, standard deviation {:.3f}",
-        *moments(step_ratios(results, "h100-pic", "scatter_picongpu")),
-    )
-    yield "every other step {:,.1f} and {:,.1f}", *(statistics.median(longer[first::2]) for first in (0, 1))
-    yield (
-        "With 60% of the pool full at the start {:.3f} in the mean, median {:.3f}, standard deviation {:.3f}",
-        *moments(step_ratios(results, "h100-pic-large", "scatter_picongpu")),
-    )
+    yield "on an H100 {:,.1f} and {:,.1f}", *(statistics.median(longer[first::2]) for first in (0, 1))
     coalesced = results.groups("h100-coalesced", ["operation", "bytes"], "median_us")
     ratios = {call: [row["scatter_coalesced"] / row["scatter"] for key, row in coalesced.items() if key[0] == call and "scatter" in row]
               for call in ("malloc", "free")}  # fmt: skip
@@ -278,10 +267,8 @@ def adinetz_slow_path(results):
     (few, full) = (slow_path(results, level)[1] for level in (0.3, 0.85))
     yield "They are {:.0f} times as many at 0.85 as at 0.3", full / few
     heads = [slow_path(results, level)[0][1] * total for level, total in ((0.3, few), (0.85, full))]
-    yield "heads make {:.0%} of the growth", (heads[1] - heads[0]) / (full - few)
+    yield "heads (waiting for one, replacing it) make {:.0%} of the growth", (heads[1] - heads[0]) / (full - few)
     yield "of the warp that has most cycles {:.0%}, {:.0%} and {:.0%}", *slow_path(results, 0.85, "slowest_")[0]
-    times = [results.rows("h100-halloc-time", level=level)[0]["malloc_us_without_clock"] / 1000 for level in (0.3, 0.85)]
-    yield "takes {:.2f} and {:.1f} ms", *times
     yield "{:.1f} to {:.1f} times as many calls a second as `halloc`, and {:.1f} to {:.1f} times as many as `halloc_split`", *over_original(results, "halloc"), *over_original(results, "halloc_split")
 
 
@@ -296,7 +283,7 @@ def adinetz(results):
     yield "ours makes {:.1f} and {:.1f} billion at 32 bytes drawn by warp", *(rates["halloc"] / 1e9 for rates in by_warp)
     yield "(`halloc_split`: 512 MiB, three quarters for slabs) {:.1f} and {:.1f}", *(rates["halloc_split"] / 1e9 for rates in by_warp)
     yield (
-        "Here `scatter` makes {:.1f} to {:.1f} times as many calls a second as halloc in these rows",
+        "Here `scatter` makes {:.1f} to {:.1f} times as many calls a second as halloc in all rows of the file",
         *spread(rates["scatter"] / rates["halloc"] for rates in waves.values()),
     )
     yield "makes {:.1f} to {:.1f} of halloc's calls", *spread(rates["halloc_split"] / rates["halloc"] for rates in waves.values())
@@ -323,12 +310,7 @@ def adinetz(results):
         *(churn[name] / 1e9 for name in names),
     )
     noticed = [results.figure(name, "median_us", scenario="churn", subject="halloc") for name in ("double-frees-before", "double-frees")]
-    dearer = noticed[1] / noticed[0]
-    yield "since a second free is noticed, churn takes [{:.1f} times as long]", dearer
-    ahead = [churn[name] / churn["halloc"] for name in ("slab_bitmap", "scatter")]
-    yield "slab_bitmap makes {:.1f} times halloc's calls, and would make {:.1f} times", ahead[0], ahead[0] / dearer
-    yield "of a halloc that notices nothing; scatter {:.1f} and {:.1f} times", ahead[1], ahead[1] / dearer
-
+    yield "since a second free is noticed, churn takes [{:.1f} times as long]", noticed[1] / noticed[0]
     gib = 1 << 30
     mixed = [
         results.figure("two-phase-mixed", "bytes_per_second", subject="halloc", operation="spree", least_bytes=size, most_bytes=size)
@@ -370,17 +352,11 @@ def adinetz(results):
     )
     (spree,) = results.groups("halloc-variants", ["bytes"], "median_us", scenario="two_phase", operation="spree", bytes=256).values()
     yield "950 costs the spree at 256 B {:.0%}", spree["halloc_late"] / spree["halloc"] - 1
-    mixes = results.groups("halloc", ["most_bytes"], "median_us", scenario="mixed", operation="malloc")
-    slow = results.groups("halloc-looks", ["scenario", "bytes", "most_bytes"], "median_us", operation="malloc")
-    pairs = [(row["halloc"], (burst.get((size,)) or mixes.get((most,)) or {}).get("halloc")) for (_, size, most), row in slow.items()]
-    yield "whose kernels take up to {:.1f} times as long as the tool's", max(there / here for there, here in pairs if here)
     levels = [
-        results.figure("fill-level-others", rate, subject="halloc", operation=f"{load} malloc", level_permille=level) / 1e6
-        for load in ("constant", "drifting")
+        results.figure("fill-level-others", rate, subject="halloc", operation="constant malloc", level_permille=level) / 1e6
         for level in (300, 500, 700)
     ]
-    yield "{:.0f} with 0.3 of the pool live, {:.0f} with 0.5, {:.1f} with 0.7", *levels[:3]
-    yield "{:,.0f}, {:,.0f} and {:,.0f} ([h200-fill-level-others.json]", *levels[3:]
+    yield "{:.0f} with 0.3 of the pool live, {:.0f} with 0.5, {:.1f} with 0.7", *levels
     for name in ("halloc", "slab_bitmap", "scatter"):
         filled = results.rows("internal-fragmentation", subject=name, least_bytes=None)  # one size each
         yield "| " + name + " | {:.1%} |", statistics.mean(row["utilisation"] for row in filled)
@@ -392,10 +368,6 @@ def by_median(laps):
 
 def by_sevens(laps):
     return spread(by_median(laps[first : first + 7]) for first in range(len(laps) - 6))
-
-
-def by_means(laps):
-    return statistics.mean(other for other, _ in laps) / statistics.mean(mine for _, mine in laps)
 
 
 def times_as_fast(results, name, base, average=by_median):
@@ -413,10 +385,9 @@ def gelado_delegation(results):
         *spread(ratio for _, ratio in waits_for_all),
     )
     yield "with 64 threads it is {:.2f} to {:.2f} times as fast", *spread(times for (threads, _), times in classical if threads == 64)
-    by_medians, by_means_of_laps = ([ratio for _, ratio in times_as_fast(results, "h100-rcu-lone-writers", "classical_barrier", average)]
-                                    for average in (by_median, by_means))  # fmt: skip
-    assert [f"{ratio:.2f}" for ratio in by_medians] == ["1.01"] * 3
-    yield "the median is {:.2f} times as fast at each, by means {:.2f} to {:.2f}", by_medians[0], *spread(by_means_of_laps)
+    by_medians = [f"{ratio:.2f}" for _, ratio in times_as_fast(results, "h100-rcu-lone-writers", "classical_barrier")]
+    assert by_medians == [by_medians[0]] * 3
+    yield "the median is {} times as fast at each", by_medians[0]
     sevens = times_as_fast(results, "h100-rcu-lone-writers", "classical_barrier", by_sevens)
     yield "medians of seven of these laps in a row are {:.2f} to {:.2f}", *spread(itertools.chain(*(each for _, each in sevens)))
     yield "1,024 threads gain {:.1f} times with 256 writers, and {:.1f} where all write", *(dict(classical)[1024, writers] for writers in (256, 1024))
@@ -456,35 +427,28 @@ def gains_together(results):
 
 
 def gelado_arenas(results):
-    for lanes, size in itertools.product(("each for itself", "together"), (16, 64, 256, 1024)):
-        shared, hits = arenas(results, lanes, size)
-        yield f"| {lanes} | {size:,} | " + " | ".join(["{:.0%}"] * 4 + ["{:.1%}"] * 4) + " |", *shared, *hits
+    shared = {size: arenas(results, "each for itself", size)[0] for size in (16, 64)}
+    yield "shared by multiprocessors fall from {:.0%} to {:.0%}", shared[16][0], shared[16][-1]
+    yield "though {:.0%} of the lines were shared at 64 B", shared[64][0]
     yield "raises the hit rate from {:.0%} to {:.0%} at 16 B", *(arenas(results, "each for itself", 16)[1][number] for number in (0, -1))
     yield "from {:.0%} to {:.0%} at 16 B, by {:.1f} to {:.1f} points", *(arenas(results, "together", 16)[1][number] for number in (0, -1)), *spread(gains_together(results))
     times = {number: {(row["lanes"], row["bytes"], call): row[call] for row in results.rows("h100-arenas", arenas=number) for call in ("write_us", "read_us")}
              for number in (ARENAS[0], ARENAS[-1])}  # fmt: skip
     one, each = times.values()
     yield (
-        "takes {:.2f} to {:.2f} of one arena's time to write or read the blocks; smaller ones take {:.0f} to {:.0f} µs",
+        "takes {:.2f} to {:.2f} of one arena's time to write or read the blocks",
         *spread(each[key] / one[key] for key in one if key[1] >= 256),
-        *spread(time for of in (one, each) for key, time in of.items() if key[1] < 256),
     )
 
 
 def gelado_waits(results):
     """Of today's times over those with naps."""
-    ratios = {True: [], False: [], "ring_buffer": []}
+    ratios = {True: [], False: []}
     for row in results.rows("h100-waits"):
-        buddy = row["bytes"] >= 4096 and row["allocator"] != "ualloc"
-        ratios["ring_buffer" if row["allocator"] == "ring_buffer" else buddy].append((row["now_us"] / row["naps_us"], row))
-    yield "take {:.2f} to {:.2f} of the time from 4 KiB on", *spread(ratio for ratio, _ in ratios[True])
-    yield "no row takes more than {:.2f} of it", max(ratio for ratio, _ in ratios[False])
-    ratio, row = max(ratios["ring_buffer"], key=lambda each: each[0])
-    yield (
-        "Rows of `ring_buffer` take up to {:.2f}, with runs of {:.1f} to {:.1f} µs for {:.1f} to {:.1f}",
-        ratio,
-        *(row[f"{which}_us_{end}"] for which in ("now", "naps") for end in ("least", "most")),
-    )
+        if row["allocator"] != "ring_buffer":
+            ratios[row["bytes"] >= 4096 and row["allocator"] != "ualloc"].append(row["now_us"] / row["naps_us"])
+    yield "take {:.2f} to {:.2f} of the time from 4 KiB on", *spread(ratios[True])
+    yield "no row takes more than {:.2f} of it", max(ratios[False])
 
 
 def gelado_as_printed(results):
@@ -501,9 +465,8 @@ def gelado_as_printed(results):
     longest = results.groups("h100-exhaust-original", ["bytes", "thread_block"], "median_us")[2048, 256]
     yield "a round takes {:.2f} s for {:.3f}", *(longest[name] / 1e6 for name in ("throughput_original", "throughput_8"))
     burst = results.groups("h100-throughput-original", ["bytes", "operation"], "median_us")
-    for name, other in (("ualloc_original", "ualloc"), ("throughput_original", "throughput")):
-        times = [burst[size, "malloc"][each] for size in (16, 1024) for each in (name, other)]
-        yield f"`{name}`'s `malloc` takes " + "{:,.0f} µs for {:,.0f} at 16 B and {:,.0f} for {:,.0f} at 1 KiB", *times
+    times = [burst[size, "malloc"][name] for size in (16, 1024) for name in ("throughput_original", "throughput")]
+    yield "`throughput_original`'s `malloc` takes {:,.0f} µs for {:,.0f} at 16 B and {:,.0f} for {:,.0f} at 1 KiB", *times
 
 
 def gelado(results):
@@ -511,12 +474,9 @@ def gelado(results):
     failed = results.groups("exhaust", ["bytes"], "failed_share")
     wide = [figures[size,]["throughput_wide_2048"] / figures[size,]["throughput"] for size in (512, 1024)]
     yield "Wide bins make {:.1f} times as many calls a second at 512 bytes and {:.1f} times at 1 KiB", *wide
-    for key, sentence in (
-        ("read_modify_writes", "a call makes {:.1f} and {:.1f} read-modify-writes, with wide bins {:.1f} and {:.1f}"),
-        ("pauses", "pauses {:.1f} and {:.1f} times, with wide bins {:.1f} and {:.1f} times"),
-    ):
-        work = results.groups("host-read-modify-writes", ["bytes"], key, scenario="exhaust")
-        yield sentence, *(work[size,][name] for name in ("throughput", "throughput_wide_2048") for size in (512, 1024))
+    work = results.groups("host-read-modify-writes", ["bytes"], "read_modify_writes", scenario="exhaust")
+    bins = [work[size,][name] for name in ("throughput", "throughput_wide_2048") for size in (512, 1024)]
+    yield "a call makes {:.1f} and {:.1f} read-modify-writes, with wide bins {:.1f} and {:.1f}", *bins
     yield "With wide bins {:.1%} of the calls fail", failed[1024,]["throughput_wide_2048"]
     yield "At 2 KiB {:.1%} fail", failed[2048,]["throughput_wide_2048"]
     yield "With blocks of 8 bytes {:.0%} of the calls fail at 8 bytes", failed[8,]["throughput_8"]
@@ -525,8 +485,6 @@ def gelado(results):
         "share the clearing of headers: {:.1f} to {:.1f} times as many calls a second",
         *spread(new[size]["ualloc"] / old[size]["ualloc"] for size in new),
     )
-    shown = [*results.rows("exhaust"), *results.rows("exhaust-ualloc"), *results.rows("exhaust-all", subject="scatter")]
-    yield "takes up to {:.0f} times as long as the fastest", max(row["slowest_shape_us"] / row["fastest_shape_us"] for row in shown)
 
     times = results.groups("exhaust-toolkit", ["bytes", "thread_block"], "median_us")
     gains = [row["toolkit"] / row["throughput"] for row in times.values()]
@@ -542,13 +500,6 @@ def gelado(results):
         for size in sorted({size for size, _ in times})
     ]
     yield "{:.1f} times at 64 KiB to {:.0f} at 32 KiB, {:.0f} in the arithmetic mean", *spread(over_blocks), statistics.mean(over_blocks)
-    largest = [times[524288, block] for block in (1, 32, 256, 1024)]
-    yield (
-        "{:.1f} times `throughput`'s time and {:.1f} times CUDA's with blocks of one thread",
-        *(largest[0]["slab_bitmap"] / largest[0][name] for name in ("throughput", "toolkit")),
-    )
-    from_a_warp_up = spread(row["slab_bitmap"] / row["throughput"] for row in largest[1:])
-    yield "and {:.0f} to {:.0f} times `throughput`'s from a warp up", *from_a_warp_up
     served = [
         results.figure("exhaust-toolkit", rate, subject="toolkit", thread_block=32, bytes=size) / 1e6 for size in (2048, 32768, 65536)
     ]
@@ -623,7 +574,6 @@ def pham_walk_stalls(results):
         many["stall_long_scoreboard"] - few["stall_long_scoreboard"],
         busy[1] - busy[0],
     )
-    yield "{:.0f} warps a multiprocessor for {:.0f}", many["warps_a_multiprocessor"], few["warps_a_multiprocessor"]
 
 
 def pham_walks(results):
@@ -663,19 +613,12 @@ def pham_walks(results):
     was, slower = (last[key] / first[key] for key in ("was", "median_us"))
     yield "RW's WAS {:.1f} times from 1,024 threads on, the time of a step {:.1f} times", was, slower / was
     freeing = [row for row in results.rows("h100-random-walk") if "free_median_us" in row]
-    of_threads = [spread(row["free_median_us"] for row in freeing if row["threads"] in asked) for asked in (range(1 << 20), [1024], [262144])]
-    yield "take {:.0f} to {:.0f} µs on an H100", *of_threads[0]
-    yield "1,024 take {:.0f} to {:.0f} µs, and 262,144 take {:.0f} to {:.0f}", *of_threads[1], *of_threads[2]
-    burst = results.groups("h100-pages-of-queues", ["operation"], "median_us")
-    yield "262,144 frees of CoRW take {:.1f} µs, for {:.1f} of the floor", *(burst["free",][name] for name in ("corw", "null"))
-    yield "and {:.1f} of `malloc`", burst["malloc",]["corw"]
+    yield "take {:.0f} to {:.0f} µs on an H100", *spread(row["free_median_us"] for row in freeing)
     atomics = [results.figure("host-read-modify-writes", "read_modify_writes", subject="corw_256", operation=call) for call in ("free", "malloc")]
     yield "a free is {:.0f} read-modify-write, and a `malloc` {:.1f} and a load", *atomics
     yield "1,024 frees take {:.1f} to {:.1f} µs, and 262,144 {:.1f} to {:.1f}", *of_empty_pool(results, "free", 1024), *of_empty_pool(results, "free", 262144)
     yield "`malloc` {:.1f} to {:.1f}", *of_empty_pool(results, "malloc", 262144)
     yield "RW takes {:.1f} times as long by 65,536 threads as by 1,024, and CoRW {:.1f} times", *(growth_in_empty_pool(results, name) for name in ("rw", "corw"))
-    queue = [times(row for row in walks["queue"] if row["threads"] == threads) for threads in (1024, 262144)]
-    yield "It takes {:.1f} to {:.1f} µs by 1,024 threads, little more than a launch, and {:.1f} to {:.1f} by 262,144", *queue[0], *queue[1]
     of = {row["subject"]: row for row in results.rows("random-walk-few-pages", free_pages=5242, threads=5000)}
     yield "RW takes {:.1f} ms, RW-BM {:.2f} and CoRW {:.3f}", *(of[name]["median_us"] / 1000 for name in ("rw", "rw_bitmap", "corw"))
     yield (
@@ -763,8 +706,7 @@ def pham_queues_by_lane(results):
              for form in ("queue_pages", "queue_chunks", "queue_chunks_virtual")]  # fmt: skip
     yield "2<sup>20</sup> additions to one word take {:.2f} ms, `queue_pages` {:.1f} to {:.1f}, `queue_chunks` {:.1f} to {:.1f} and `queue_chunks_virtual` {:.0f} to {:.0f}", added, *itertools.chain(*taken)
     yield "a `malloc` of `rw_malloc` makes {:.1f}, {:.1f}, {:.1f} and {:.1f} read-modify-writes at 16, 64, 256 and 1,024 B, one of `queue_chunks` {:.2f}, {:.2f}, {:.2f} and {:.2f}", *work_of_malloc(results, "rw_malloc"), *work_of_malloc(results, "queue_chunks")
-    keys = [(size, threads) for size in (16, 256) for threads in (32768, 262144, most)] + [(1024, 32768), (1024, 262144), (8192, 262144)]
-    for size, threads in keys:
+    for size, threads in ((16, most), (256, most), (8192, 262144)):
         both = [results.groups("h100-queues-by-lane", ["bytes"], "malloc_us", lanes=lanes, bytes=size, threads=threads)[size,] for lanes in ("together", "each for itself")]
         cells = [row.get(form) for form in ("queue_pages", "queue_chunks", "queue_pages_virtual", "queue_chunks_virtual") for row in both]
         base = both[1].get("rw_malloc") or both[1]["corw"]
@@ -815,7 +757,7 @@ def additions(results):
     return taken, *(taken / walk for walk in walks)
 
 
-def pham_malloc(results):
+def pham_additions(results):
     each = {row["subject"]: row for row in results.rows("atomic", threads=131072)}
     yield "An H200 does {:.2f} billion additions a second to one word", each["each_lane"]["operations_per_second"] / 1e9
     yield (
@@ -828,9 +770,10 @@ def pham_malloc(results):
         *additions(results),
     )
     yield "With 262,144 threads one addition takes {:.2f} ns", results.figure("h100-atomic", "ns_of_one", threads=262144, subject="each_lane")
-    full = {
-        row["operation"]: row["median_us"] / 1000 for row in results.rows("rw-malloc", subject="rw_malloc", bytes=8192, scenario="burst")
-    }
+
+
+def pham_malloc(results):
+    full = {row["operation"]: row["median_us"] / 1000 for row in results.rows("rw-malloc", subject="rw_malloc", bytes=8192, scenario="burst")}
     yield "searches for its last runs, {:.0f} to {:.0f} ms", *spread((full["malloc"], full["first_malloc"]))
     windows = results.groups("rw-malloc-windows", ["bytes", "threads"], "median_us", operation="malloc")
     wide = [row["rw_malloc_4_words"] / row["rw_malloc"] for (size, threads), row in windows.items() if size < 8192 and threads >= 32768]
@@ -842,7 +785,7 @@ def pham_malloc(results):
     yield "takes {:,.0f}, {:,.0f} and {:,.0f} µs with 30, 50 and 70% of the pool live", *levels
     units = results.groups("rw-malloc-units", ["bytes", "threads"], "median_us", operation="malloc")
     long = [units[size, threads]["rw_malloc_256"] for threads in (1024, 262144) for size in (8192, 16)]
-    yield "with 1,024 threads they take {:.1f} µs, and 16 B {:.1f}; with 262,144 threads {:.1f} and {:.1f}", *long
+    yield "8 KiB take {:.1f} µs with 1,024 threads, and 16 B {:.1f}; with 262,144 threads {:.1f} and {:.1f}", *long
     yield "where units of 16 take {:.0f} and {:.1f}", *(units[size, 262144]["rw_malloc"] for size in (8192, 16))
 
 
@@ -852,7 +795,7 @@ def pham_join(results):
         both = (results.groups(name, keys, figure, operation=operation) for name in ("join", "join-32gib"))
         return dict(itertools.chain(*(rows.items() for rows in both)))
 
-    probe, whole, stage = groups("probe", "median_us"), groups("join", "median_us"), groups("join", "partition_us")
+    probe, whole = groups("probe", "median_us"), groups("join", "median_us")
     walks, most_threads = ("rw_256", "rw_bitmap_256", "corw_256"), 131072
 
     def over(times, names, base, lanes, least=0, most=1 << 30):
@@ -875,89 +818,62 @@ def pham_join(results):
         *over(whole, walks, "direct", 32, most_threads),
         over(whole, walks, "direct", 32, most=most_threads - 1)[1],
     )
-    shares = {name: 100 * stage[10485760, 1][name] / whole[10485760, 1][name] for name in whole[10485760, 1]}
-    yield "{:.0f}% of direct output's time and {:.0f} to {:.0f}% of the others'", shares.pop("direct"), *spread(shares.values())
-    largest = [stage[10485760, lanes] for lanes in (1, 32)]
-    yield "has the shortest by up to {:.0f} µs", max(max(row.values()) - row["direct"] for row in largest)
 
 
-def items(results):
-    """Numbers that the table of items has from its pages."""
-    slow = [results.figure("host-scatter-work", "slow_lanes", operation="malloc", times=3, bytes=size, workers=32) for size in (128, 16)]
-    yield "{:.0%} of the lanes take the slow path, at 16 B {:.1%}", *slow
-    yield "correlates with the cycles of `malloc` by {:.2f}", correlation(*slow_share_and_cycles(results, "malloc"))
-    yield "takes {:.1f} turns on the slow path with 26 to 31 workers and {:.1f} with 32; by 1 to 32 workers turns correlate with cycles by {:.2f}", *slow_turns(results)
-    classical = times_as_fast(results, "h100-rcu-delegation", "classical_barrier")
-    yield "{:.1f} times as fast as `classical_barrier`, with 16,384 writers", max(ratio for _, ratio in classical)
-    _, removal, classical_ms, conditional = parts_of_removal(results)
-    yield (
-        "Without any barrier its kernel takes {:.0%} of that time, so that a barrier that costs nothing would be {:.1f} times as fast",
-        removal / conditional,
-        classical_ms / removal,
-    )
-    few = spread(ratio for (threads, _), ratio in classical if threads == 64)
-    yield "with 64 threads {:.2f} to {:.2f} times as fast as `classical_barrier`", *few
-    yield "of 1,024 threads {:.1f} with 256 writers and {:.1f} with 1,024", *(dict(classical)[1024, writers] for writers in (256, 1024))
-    yield "with `scatter_original` on an H100 by {:.0%} at 32 B and {:.0%} at 64 B", *itertools.islice(growths_of_original(results), 2)
-    yield "with `scatter_original` by {:.0%} at 32 B and {:.0%} at 64 B", *itertools.islice(growths_of_original(results), 2, None)
-    yield "64 B takes more than 128 B ({:,.0f} and {:,.0f} cycles)", *of_a_warp(results)[1:]
+def eckert_items(results):
+    cycles = results.groups("workers", ["bytes", "workers", "operation"], "cycles", subject="scatter")
+    growth_of = {(size, call): cycles[size, 16384, call]["scatter"] / cycles[size, 1024, call]["scatter"] - 1 for size in (16, 128) for call in ("malloc", "free")}
+    yield "then grows by {:.0%} at 16 B and {:.0%} at 128 B", growth_of[16, "malloc"], growth_of[128, "malloc"]
+    yield "by {:.0%} at 16 B and {:.0%} at 128 B, in a profile", growth_of[16, "free"], growth_of[128, "free"]
+    yield "{:.0%} of the lanes take the slow path", results.figure("host-scatter-work", "slow_lanes", operation="malloc", times=3, bytes=128, workers=32)
     small, large = every_of_128(results)
     yield "up to {:.1f} times the median of larger counts", max(small.values()) / statistics.median(large.values())
-    queues = queues_by_threads(results)
-    yield "`malloc` takes {:.2f} to {:.0f} times as long with our queues", *spread(itertools.chain(*queues["malloc"].values()))
-    yield "`free` up to {:.0f} times", max(itertools.chain(*queues["free"].values()))
-    yield "262,144 lanes add in {:.0f} µs, {:.0f} times CoRW with half free", *additions(results)[:2]
-    few, many = stalls(results, "malloc")
-    yield (
-        "a warp reads {:.1f} times for {:.1f}, {:.0f} cycles each, and waits {:.0f} cycles longer for constants",
-        *of_a_warp_in(many, "reads"),
-        *of_a_warp_in(few, "reads"),
-        cycles_of_a_read(many)[0],
-        growth(few, many, "imc_miss"),
-    )
-    few, many = stalls(results, "free")
-    yield (
-        "in a profile a warp takes {:.0%} longer, {:.0f} of {:.0f} cycles in waits for memory",
-        mean_cycles(many) / mean_cycles(few) - 1,
-        growth(few, many, "long_scoreboard"),
-        growth(few, many),
-    )
-    few, many = (walks_profiled(results, "rw", 0.5, threads) for threads in (1024, 262144))
-    yield "with {:.1f} and {:.1f} reads a warp", few["reads_a_warp"], many["reads_a_warp"]
-    yield "an instruction of RW waits {:.1f} cycles for memory in place of {:.1f}", many["stall_long_scoreboard"], few["stall_long_scoreboard"]
-    yield "L2 is at {:.0f}% of its throughput in place of {:.0f}", many["l2_throughput_percent"], few["l2_throughput_percent"]
-    yield "at 102%: {} even and {} odd steps", *steps_at_peak(results)
-    full = slow_path(results, 0.85)[0]
-    yield "{:.0%} of the slow path's cycles are for the next head and {:.0%} for searches, where {:.0%} are for places with 0.3", full[1], full[2], slow_path(results, 0.3)[0][0]
+
+
+def adinetz_items(results):
     yield "so is `scatter_original`, {:.1f} to {:.1f} times", *over_original(results, "halloc")
+
+
+def gelado_items(results):
+    classical = times_as_fast(results, "h100-rcu-delegation", "classical_barrier")
+    yield "{:.1f} times, with 16,384 writers", max(ratio for _, ratio in classical)
+    _, removal, classical_ms, _ = parts_of_removal(results)
+    yield "a barrier that costs nothing would be {:.1f} times as fast", classical_ms / removal
+    yield "{:.2f} to {:.2f} times as fast with 64 threads", *spread(ratio for (threads, _), ratio in classical if threads == 64)
+    yield "of 1,024 threads {:.1f} with 256 writers and {:.1f} with 1,024", *(dict(classical)[1024, writers] for writers in (256, 1024))
     hits = [arenas(results, lanes, 16)[1][number] for lanes in ("each for itself", "together") for number in (0, -1)]
     yield (
-        "from {:.0%} to {:.0%} at 16 B and by less than 0.1 points from 64 B on; with a warp's lanes served together "
-        "from {:.0%} to {:.0%} at 16 B and by at most {:.1f} points from 64 B on",
+        "from {:.0%} to {:.0%} at 16 B, by less than 0.1 points from 64 B on; together from {:.0%} to {:.0%}, and by at most {:.1f} points",
         *hits,
         max(gains_together(results)),
     )
-    yield "each lane by itself {:.1f} times as fast as `queue_chunks`, {:.1f} times as `queue_pages_virtual`", *pages_alone(results)
-    yield "in an empty pool CoRW takes {:.1f} times as long by 65,536 threads as by 1,024", growth_in_empty_pool(results, "corw")
+    rates = results.groups("exhaust", ["bytes"], "operations_per_second")
+    yield "{:.1f} and {:.1f} times the calls a second at 512 B and 1 KiB", *(rates[size,]["throughput_wide_2048"] / rates[size,]["throughput"] for size in (512, 1024))
+
+
+def pham_items(results):
+    queues = queues_by_threads(results)
+    yield "`malloc` takes {:.2f} to {:.0f} times as long with our queues", *spread(itertools.chain(*queues["malloc"].values()))
+    yield "`free` up to {:.0f} times", max(itertools.chain(*queues["free"].values()))
     most = [max(alone(results, form, call, threads=1 << 20)) for call, form in (("malloc", "queue_chunks_virtual"), ("free", "queue_pages_virtual"))]
-    yield "each lane by itself `malloc` up to {:,.0f} times (`queue_chunks_virtual`), `free` up to {:,.0f}", *most
-    yield "by 2<sup>20</sup> threads {:.0f} to {:.0f} times", *alone(results, "queue_chunks", threads=1 << 20)
-    yield "read-modify-writes: {:.1f} at 1 KiB, {:.1f} at 256 B", *reversed(work_of_malloc(results, "rw_malloc")[2:])
+    yield "each lane by itself up to {:,.0f} and {:,.0f}", *most
+    yield "262,144 lanes add in {:.0f} µs, {:.0f} times CoRW with half free", *additions(results)[:2]
+    yield "each lane by itself {:.1f} times (`queue_chunks`), {:.1f} (`queue_pages_virtual`)", *pages_alone(results)
+    yield "each lane by itself {:.0f} to {:.0f} times by 2<sup>20</sup> threads", *alone(results, "queue_chunks", threads=1 << 20)
     few = [alone(results, form, threads=32768) for form in ("queue_pages", "queue_chunks_virtual")]
-    yield "of one size, 32,768 threads, {:.1f} to {:.1f} times with `queue_pages` and {:.0f} to {:.0f} with `queue_chunks_virtual`", *few[0], *few[1]
-    work = results.groups("host-read-modify-writes", ["bytes"], "read_modify_writes", scenario="exhaust")
-    yield (
-        "a call makes {:.1f} and {:.1f} read-modify-writes in place of {:.1f} and {:.1f}",
-        *(work[size,][name] for name in ("throughput_wide_2048", "throughput") for size in (512, 1024)),
-    )
+    yield "each lane by itself {:.1f} to {:.1f} (`queue_pages`) and {:.0f} to {:.0f} times (`queue_chunks_virtual`)", *few[0], *few[1]
 
 
 PAGES = {
-    "docs/design/papers.md": [items],
+    "docs/design/eckert2014_items.md": [eckert_items],
+    "docs/design/adinetz2014_items.md": [adinetz_items],
+    "docs/design/gelado2019_items.md": [gelado_items],
+    "docs/design/pham2022_items.md": [pham_items],
     "docs/design/eckert2014_figures.md": [eckert, eckert_stalls],
     "docs/design/adinetz2014_figures.md": [adinetz, adinetz_slow_path],
     "docs/design/gelado2019_figures.md": [gelado, gelado_delegation, gelado_parts, gelado_arenas, gelado_waits, gelado_as_printed],
-    "docs/design/pham2022_figures.md": [pham_walks, pham_walk_stalls, pham_queues, pham_queues_by_lane, pham_queues_by_threads, pham_malloc, pham_join, pham_join_of_queues],
+    "docs/design/pham2022_figures.md": [pham_additions, pham_walks, pham_walk_stalls],
+    "docs/design/pham2022_malloc_figures.md": [pham_malloc, pham_queues, pham_queues_by_lane, pham_queues_by_threads, pham_join, pham_join_of_queues],
 }
 
 
