@@ -58,7 +58,7 @@ void declare_stress(CLI::App& to, stress_flags& flags) {
   add_switch(to, "--misuse", flags.misuse,
              "Also free blocks twice, and what is no block: where the allocator promises to detect that");
   add_switch(to, "--grow", flags.grow,
-             "Start with 1 MiB, map memory up to the pool's size while kernels wait for it, and give it back between "
+             "Start with 2 MiB, map memory up to the pool's size while kernels wait for it, and give it back between "
              "rounds: with slab_bitmap");
 }
 

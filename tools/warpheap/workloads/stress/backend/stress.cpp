@@ -13,7 +13,7 @@ stress_row run_growing(stress_request asked) {
   u64 const unit = reserve_pool::growing::granularity();
   asked.pool_bytes = align_up(asked.pool_bytes, unit);
   basic_heap<allocator_type> heap{
-      growth{.initial = size_t{1} << 20, .limit = asked.pool_bytes, .chunk = align_up(asked.pool_bytes / 256, unit)}};
+      growth{.initial = unit, .limit = asked.pool_bytes, .chunk = align_up(asked.pool_bytes / 256, unit)}};
   return stress_run<allocator_type>{heap, allocator_type::creation_type::name, asked}.run();
 }
 
