@@ -15,6 +15,7 @@ import sys
 import venv
 
 import amalgamate
+import check_reference
 import check_report
 import compilers
 import documented_names
@@ -43,12 +44,13 @@ def has_tools():
 
 
 def source_tree(tree):
-    """A copy of all that pages may lead to, with the site's own pages at its top."""
+    """A copy of all that pages may lead to, with the site's own pages at its top, and the Python reference."""
     shutil.rmtree(tree, ignore_errors=True)
     for name in compilers.tracked():
         target = tree / name.removeprefix(SITE)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, target)
+    (tree / "api" / "python.md").write_text(check_reference.reference(check_reference.PACKAGE)[0])
     return tree
 
 
