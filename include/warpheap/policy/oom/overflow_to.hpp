@@ -7,7 +7,7 @@
 // other: in neither was a suitable block free during the whole call. Each is asked once, so a
 // refusal costs two.
 //
-// Cost: two comparisons to free, 40 bytes more by value. docs/design/overflow.md.
+// Cost: two comparisons to free, 40 bytes more by value. docs/guide/policies/out_of_memory.md.
 #pragma once
 
 #include "../../platform/simt.hpp"
