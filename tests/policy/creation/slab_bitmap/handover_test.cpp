@@ -100,8 +100,8 @@ TEST(SlabBitmapHandover, TakesNoOtherBlockOfARecycledSlab) {
   }
 }
 
-/// Lane 0 fills a slab with blocks of 256 bytes, and gives it the header that it would have had with
-/// blocks of 64 before. Then it frees its second block, and by the old header clears the bit of
+/// Lane 0 fills a slab with blocks of 256 bytes, and gives it the header that it would have had
+/// with blocks of 64 before. Then it frees its second block, and by the old header clears the bit of
 /// the fifth, which lane 1 takes if it comes in time.
 struct free_by_an_old_header {
   static constexpr u32 blocks = tiny_pool::slab_bytes / 256;
@@ -180,8 +180,9 @@ struct ask_about_a_recycled_slab {
   }
 };
 
-// By the header that a slab had before, another block's bit, or a run, would be taken for the owner's
-// slab.F4
+// By the header that a slab had before, another block's bit, or a run, would be taken for the
+// owner's block: too small, and then realloc moves it, or too large, and it is resized over its
+// neighbours. slab.F4
 TEST(SlabBitmapHandover, KnowsTheSizeOfABlockInARecycledSlab) {
   struct change {
     u64 before, bytes, place;

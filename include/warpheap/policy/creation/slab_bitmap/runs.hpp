@@ -37,7 +37,7 @@ class slab_runs {
     return memory;
   }
 
-  /// Frees the run at slab `first`, if its header is still `header`; else `header` becomes the newest.
+  /// Frees the run at slab `first`, if its header is still `header`; else that becomes the newest.
   WARPHEAP_DEVICE static bool try_destroy(slab_table const& table, u32 first, slab_header& header) {
     u32 const length = header.length();
     // acq_rel: one thread wins (slab.R1). Acquire: all slabs are run by now; pairs with publish().
@@ -138,7 +138,7 @@ class slab_runs {
     for (u32 i = 0; i < length; ++i) slab_lock::publish_run(table_, first + i);
     // release: all slabs are run before one can be freed (slab.R1); pairs with try_destroy().
     table_.header(first).store(slab_header::of_run(length).word, order::release);
-    release_fence();  // slab.F4: the header is there when a pointer arrives that nothing else orders
+    release_fence();  // slab.F4: the header is there when a pointer arrives that nothing orders
   }
 
   slab_table table_;
