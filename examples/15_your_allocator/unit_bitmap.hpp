@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An allocator in some 150 lines: units of 64 bytes and a bit for each. A block is up to 64 units of one
-// word of bits. A call begins at a random word, looks at each once, and takes the first place that
-// is free. docs/guide/your_allocator.md goes through it.
+// An allocator in some 150 lines: units of 64 bytes and a bit for each. A block is up to 64 units
+// of one word of bits. A call begins behind the words that calls like it found full, looks at each
+// once, and takes the first place that is free. docs/guide/your_allocator.md goes through it.
 //
 //   base   counts and scans | a bit a unit: taken | 4 bytes a unit: length | units, from 4 KiB on
 //
@@ -141,7 +141,7 @@ class unit_bitmap {
   };
 
   WARPHEAP_DEVICE static u32 units_of(size_t bytes) { return static_cast<u32>(div_ceil(bytes, unit_bytes)); }
-  /// Blocks begin at multiples of so many units: of the power of two that they fit in.
+  /// Blocks begin at multiples of this many units: of the power of two that they fit in.
   WARPHEAP_DEVICE static u32 step_of(size_t bytes) { return u32{1} << log2_ceil(units_of(bytes)); }
   static u32 words_in(size_t pool_bytes) {
     return static_cast<u32>(creation::count_units("unit_bitmap", "words", pool_bytes, word_bytes, u64{1} << 30));
@@ -169,7 +169,7 @@ class unit_bitmap {
 
   /// A block of one word, at a multiple of `step` units; nullptr if each place was seen taken.
   WARPHEAP_DEVICE void* take(u32 word, u32 units, u32 step) const {
-    u64 seen = taken(word).load(order::relaxed);  // what was freed before our call, or something later
+    u64 seen = taken(word).load(order::relaxed);  // what was freed before our call, or later
     for (u32 at = 0; at < word_units;) {
       u64 const mask = low_mask(units) << at;
       // acquire: pairs with the release in destroy(). If it fails, `seen` is what another call made

@@ -101,8 +101,8 @@ TEST(SlabBitmapHandover, TakesNoOtherBlockOfARecycledSlab) {
 }
 
 /// Lane 0 fills a slab with blocks of 256 bytes, and gives it the header that it would have had
-/// with blocks of 64 before. Then it frees its second block, and by the old header clears the bit of
-/// the fifth, which lane 1 takes if it comes in time.
+/// with blocks of 64 before. Then it frees its second block, and by the old header clears the bit
+/// of the fifth, which lane 1 takes if it comes in time.
 struct free_by_an_old_header {
   static constexpr u32 blocks = tiny_pool::slab_bytes / 256;
 

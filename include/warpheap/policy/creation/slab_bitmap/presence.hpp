@@ -6,8 +6,8 @@
 // thread holds. So scans know nothing of absence, and no call takes time for it.
 //
 //   slab.R3  absent: kind run, with the header of a run of no slabs. Part of no run, in no index,
-//       all bits zero (slab.D7). A slab becomes absent through locked, and ceases to be as a run does
-//       (slab.R1).
+//       all bits zero (slab.D7). A slab becomes absent through locked, and ceases to be as a run
+//       does (slab.R1).
 //   slab.R4  `present` bytes of the pool have memory before the slabs there cease to be absent, and
 //       keep it until they are absent again. A reset reads `present`: a CUDA graph that holds one
 //       sees how far the pool has grown since.
