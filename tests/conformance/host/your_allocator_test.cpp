@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The allocator of docs/guide/your_allocator.md keeps the contract.
+// The allocator of docs/guide/your_allocator.md keeps the contract. Not on a GPU,
+// where each thread of a full heap looks at all of its words.
+#include "../suite.hpp"
 #include "examples/15_your_allocator/unit_bitmap.hpp"
-#include "suite.hpp"
 
 using your_allocator = warpheap::plain_allocator<example::unit_bitmap>;
 
