@@ -7,8 +7,8 @@
 //
 //   length[u]  units of the block that starts at unit u; 0 where none does
 //
-//   I1  a unit's bit is set, by the call that takes it, before the block's length is, and cleared
-//       after it: of all frees of a block one finds the length.
+//   I1  create() sets the bits of a block and then its length; destroy() takes the length and then
+//       clears the bits. So of all frees of a block one finds the length.
 //   I2  all bits of a block change at once. So a bit that a call sees set belongs to a block, and
 //       nullptr says that each place was taken at some moment of the call.
 #pragma once
