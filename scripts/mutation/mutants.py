@@ -11,7 +11,8 @@ from .source import Source
 
 # Headers of concurrent code, below include/warpheap; and of these what looks at a quiet heap from the host, or is constants.
 CONCURRENT = ["sync/*", "structure/*", "policy/*", "heap/override*", "heap/bound_heap.hpp"]
-LEFT_OUT = ["*snapshot.hpp", "*config.hpp", "*config_text.hpp", "policy/reserve_pool/*", "policy/defaults.hpp", "*report.hpp"]
+LEFT_OUT = ["*snapshot.hpp", "*/quiet_*.hpp", "*config.hpp", "*config_text.hpp", "*report.hpp"]
+LEFT_OUT += ["policy/reserve_pool/*", "policy/defaults.hpp"]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,100 +1,86 @@
 // SPDX-License-Identifier: Apache-2.0
-// A quiet heap seen from the host: its words copied once, then counted and checked.
+// A quiet heap seen from the host.
 #pragma once
 
-#include "../report.hpp"
+#include "../shared/quiet_view.hpp"
 #include "table.hpp"
 
 #if !defined(__CUDACC_RTC__)
 #include <algorithm>
-#include <string>
-#include <vector>
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace slab_bitmap_parts {
 
 /// What the host asks of the heap whose words are `table`'s.
-class snapshot {
+class view : public metadata_copy {
  public:
-  explicit snapshot(slab_table const& table)
-      : table_{table}, geometry_{table.geometry()}, words_(geometry_.metadata_bytes() / 8) {
-    backend::copy_bytes(words_.data(), table.metadata(), 8 * words_.size());
+  explicit view(slab_table const& table)
+      : metadata_copy{table.metadata(), table.geometry().metadata_bytes()},
+        table_{table},
+        geometry_{table.geometry()} {}
+
+  heap_statistics figures() const {
+    return add_calls<slab_table::count>({.pool_bytes = geometry_.pool_bytes(),
+                                         .metadata_bytes = geometry_.metadata_bytes(),
+                                         .slabs = geometry_.slabs()},
+                                        counts_offset());
   }
 
-  heap_statistics statistics() const {
-    heap_statistics counted;
-    counted.metadata_bytes = geometry_.metadata_bytes();
+  u8* pool() const { return table_.pool(); }
+  u32 slab_log2() const { return geometry_.slab_log2(); }
+  quiet_slab use_of(u32 slab) const {
+    if (is_absent(slab)) return quiet_slab::absent;
+    if (state(slab).kind() == slab_kind::run) return quiet_slab::run;
+    return state(slab).is_live() ? quiet_slab::blocks : quiet_slab::free;
+  }
+
+  template <class Visitor>
+  void for_each_taken(Visitor visit) const {
     for (u32 slab = 0; slab < geometry_.slabs(); ++slab) {
-      if (is_absent(slab)) continue;
       slab_state const now = state(slab);
-      counted.slabs += 1;
-      counted.pool_bytes += geometry_.slab_bytes();
-      counted.free_slabs += now.kind() == slab_kind::free;
-      counted.run_slabs += now.kind() == slab_kind::run;
-      counted.empty_slabs += now.is_live() && now.used() == 0;
-      if (now.is_live()) {
-        counted.live_blocks += now.used();
-        counted.live_bytes += u64{now.used()} * class_bytes(now.size_class());
-      } else if (u32 const length = run_length(slab)) {
-        counted.live_blocks += 1;
-        counted.live_bytes += u64{length} << geometry_.slab_log2();
-      }
+      if (u32 const length = run_length(slab)) visit(table_.data(slab), u64{length} << slab_log2(), 1);
+      if (!now.is_live()) continue;
+      u64 const bytes = class_bytes(now.size_class());
+      u32 const capacity = geometry_.capacity(now.size_class());
+      for (u32 word = 0; 64 * word < capacity; ++word)
+        visit(table_.data(slab) + 64 * word * bytes, bytes,
+              bitmap_word(slab, word) & slab_table::valid_mask(capacity, word));
     }
-    counted.double_frees = count(slab_table::count::double_frees);
-    counted.foreign_frees = count(slab_table::count::foreign_frees);
-    counted.failures = count(slab_table::count::failures);
-    return counted;
   }
 
   /// Bytes of the largest block that one call could get now; 0 if the heap is full.
   u64 largest_available() const {
-    if (u32 const slabs = longest_reclaimable()) return u64{slabs} << geometry_.slab_log2();
-    u32 largest = 0;
+    u64 run = 0, longest = 0, block = 0;
     for (u32 slab = 0; slab < geometry_.slabs(); ++slab) {
       slab_state const now = state(slab);
+      run = now.is_reclaimable() ? run + geometry_.slab_bytes() : 0;
+      longest = (std::max)(longest, run);
       if (now.is_live() && now.used() < geometry_.capacity(now.size_class()))
-        largest = (std::max)(largest, class_bytes(now.size_class()));
+        block = (std::max)(block, u64{class_bytes(now.size_class())});
     }
-    return largest;
+    return longest != 0 ? longest : block;
   }
 
-  u64 largest_failed_bytes() const { return count(slab_table::count::largest_failed_bytes); }
-
-  /// Calls visit(address, bytes) for every live block in address order.
-  template <class Visitor>
-  void for_each_live(Visitor visit) const {
-    for (u32 slab = 0; slab < geometry_.slabs(); ++slab) {
-      slab_state const now = state(slab);
-      u8* const start = table_.data(slab);
-      if (u32 const length = run_length(slab))
-        visit(static_cast<void*>(start), size_t{length} << geometry_.slab_log2());
-      if (!now.is_live()) continue;
-      size_t const bytes = class_bytes(now.size_class());
-      for (u32 index = 0; index < geometry_.capacity(now.size_class()); ++index)
-        if ((bitmap_word(slab, index / 64) >> (index % 64)) & 1)
-          visit(static_cast<void*>(start + index * bytes), bytes);
-    }
+  u64 largest_failed_bytes() const {
+    return at(counts_offset())[static_cast<u32>(slab_table::count::largest_failed_bytes)];
   }
 
-  /// One line for every invariant that does not hold.
-  invariant_report check_invariants() const {
-    invariant_report report;
-    for (u32 slab = 0; slab < geometry_.slabs(); ++slab) check_slab(slab, report);
-    check_runs(report);
-    check_summaries(slab_table::free_slabs, report);
-    check_covers(slab_table::reclaimable, report);
-    for (u32 size_class = 0; size_class < geometry_.classes(); ++size_class)
-      check_summaries(slab_table::partial(size_class), report),
-          check_covers(slab_table::maybe_available(size_class), report);
-    check_supplies(report);
-    return report;
+  void check(invariant_check& expect) const {
+    for (u32 slab = 0; slab < geometry_.slabs(); ++slab) check_slab(slab, expect);
+    check_runs(expect);
+    check_summaries(slab_table::free_slabs, expect);
+    check_covers(slab_table::reclaimable, expect);
+    for (u32 size_class = 0; size_class < geometry_.classes(); ++size_class) {
+      check_summaries(slab_table::partial(size_class), expect);
+      check_covers(slab_table::maybe_available(size_class), expect);
+      expect(slab_supply{at(geometry_.control_offset())[size_class]}.openers() == 0, "class ", size_class,
+             ": a slab is being opened at rest");
+    }
   }
 
  private:
-  u64 const* at(u64 offset) const { return words_.data() + offset / 8; }
+  u64 counts_offset() const { return geometry_.control_offset() + 8 * geometry_.classes(); }
   u64 const* record(u32 slab) const { return at(u64{slab} * geometry_.record_bytes()); }
-  u64 const* control() const { return at(geometry_.control_offset()); }
   u64 const* index(u32 which) const { return at(geometry_.indexes_offset()) + which * geometry_.index_words(); }
-  u64 count(slab_table::count which) const { return control()[geometry_.classes() + static_cast<u32>(which)]; }
   slab_state state(u32 slab) const { return {*record(slab)}; }
   u64 bitmap_word(u32 slab, u32 word) const { return record(slab)[slab_geometry::bitmap_offset / 8 + word]; }
   slab_header header(u32 slab) const { return {record(slab)[slab_geometry::header_offset / 8]}; }
@@ -109,20 +95,10 @@ class snapshot {
     return is_head ? header(slab).length() : 0;
   }
 
-  /// Slabs of the longest stretch that a run could take.
-  u32 longest_reclaimable() const {
-    u32 longest = 0, here = 0;
-    for (u32 slab = 0; slab < geometry_.slabs(); ++slab) {
-      here = state(slab).is_reclaimable() ? here + 1 : 0;
-      longest = (std::max)(longest, here);
-    }
-    return longest;
-  }
-
-  void check_slab(u32 slab, invariant_report& report) const {
+  void check_slab(u32 slab, invariant_check& check) const {
     slab_state const now = state(slab);
     auto const expect = [&](bool holds, char const* invariant) {
-      if (!holds) report.push_back(invariant + (" in slab " + std::to_string(slab)) + ", descriptor " + describe(now));
+      if (!holds) check(false, invariant, " in slab ", slab, ", descriptor ", describe(now));
     };
     bool const live = now.is_live();
     u32 const capacity = live ? geometry_.capacity(now.size_class()) : 0;
@@ -154,40 +130,33 @@ class snapshot {
     expect(header(slab).word == slab_header::of_class(now.size_class()).word, "the header does not name the class");
   }
 
-  void check_runs(invariant_report& report) const {
+  void check_runs(invariant_check& expect) const {
     u32 inside = 0;  // slabs that the last head still claims
     for (u32 slab = 0; slab < geometry_.slabs(); ++slab) {
       bool const is_run = state(slab).kind() == slab_kind::run && !is_absent(slab);
       u32 const length = inside == 0 ? run_length(slab) : 0;
       if (length != 0) inside = length;
-      if (is_run != (inside != 0))
-        report.push_back("slab.R1: slab " + std::to_string(slab) + " is in no run, or missing in one");
+      expect(is_run == (inside != 0), "slab.R1: slab ", slab, " is in no run, or missing in one");
       if (inside != 0) --inside;
     }
   }
 
-  void check_summaries(u32 which, invariant_report& report) const {
+  void check_summaries(u32 which, invariant_check& expect) const {
     u64 const* const words = index(which);
     u32 const width = slab_index::width(geometry_.slabs());
     for (u32 i = 0; i < width; ++i)
-      if (((words[width + i / 64] >> (i % 64)) & 1) != (words[i] != 0))
-        report.push_back("slab.X2: index " + std::to_string(which) + ", summary bit " + std::to_string(i));
+      expect(((words[width + i / 64] >> (i % 64)) & 1) == (words[i] != 0), "slab.X2: index ", which, ", summary bit ",
+             i);
   }
 
-  void check_covers(u32 which, invariant_report& report) const {
+  void check_covers(u32 which, invariant_check& expect) const {
     u64 const* const words = index(which);
     u32 const width = slab_index::width(geometry_.slabs()), each = slab_index::words_a_summary;
     for (u32 i = 0; i < width; ++i)
-      if (words[i] != 0 && ((words[width + i / each] >> (i % each)) & 1) == 0)
-        report.push_back("slab.X3: index " + std::to_string(which) + ", word " + std::to_string(i));
+      expect(words[i] == 0 || ((words[width + i / each] >> (i % each)) & 1) != 0, "slab.X3: index ", which, ", word ",
+             i);
     for (u32 i = 0; i < slab_index::summaries(geometry_.slabs()); ++i)
-      if ((words[width + i] >> each) != 0) report.push_back("slab.X3: index " + std::to_string(which) + ", C at rest");
-  }
-
-  void check_supplies(invariant_report& report) const {
-    for (u32 size_class = 0; size_class < geometry_.classes(); ++size_class)
-      if (slab_supply{control()[size_class]}.openers() != 0)
-        report.push_back("class " + std::to_string(size_class) + ": a slab is being opened at rest");
+      expect((words[width + i] >> each) == 0, "slab.X3: index ", which, ", C at rest");
   }
 
   static std::string describe(slab_state now) {
@@ -198,8 +167,9 @@ class snapshot {
 
   slab_table table_;
   slab_geometry geometry_;
-  std::vector<u64> words_;
 };
+
+using snapshot = quiet_view<view>;
 
 }}}  // namespace warpheap::WARPHEAP_BACKEND::slab_bitmap_parts
 
