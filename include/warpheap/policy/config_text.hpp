@@ -7,25 +7,21 @@
 #if !defined(__CUDACC_RTC__)
 
 #include <string>
+#include <type_traits>
 
 namespace warpheap {
 
-/// Collects the fields of a configuration:
-/// config_text{}("page_bytes", 4096)("waste_factor", 2).text.
-struct config_text {
-  std::string text{};
-
-  template <class Value>
-  config_text& operator()(char const* field, Value const& value) {
-    if (!text.empty()) text += ", ";
-    text += field;
-    text += ' ';
-    if constexpr (requires { std::to_string(value); }) text += std::to_string(value);
-    else text += value;
-    return *this;
-  }
-  config_text& operator()(char const* field, bool value) { return (*this)(field, value ? "true" : "false"); }
-};
+/// The fields of a configuration, each by its name and its value:
+/// config_text("page_bytes", 4096, "waste_factor", 2).
+template <class Value, class... Rest>
+std::string config_text(char const* field, Value const& value, Rest const&... rest) {
+  std::string text = std::string{field} + ' ';
+  if constexpr (std::is_same_v<Value, bool>) text += value ? "true" : "false";
+  else if constexpr (requires { std::to_string(value); }) text += std::to_string(value);
+  else text += value;
+  if constexpr (sizeof...(rest) != 0) text += ", " + config_text(rest...);
+  return text;
+}
 
 }  // namespace warpheap
 

@@ -213,7 +213,7 @@ TYPED_TEST(QueueOf, SaysWhatIsWrongInAQueue) {
           << what << ", " << report.size() << " lines";
     }
   };
-  auto const index = table_type::place(memory.data(), 3).index(0);
+  auto const index = heap.table().index(0);
   // The page or chunk that has no bit is not queued.
   expect_told(index.queued, ~read(index.queued) & (read(index.queued) + 1), "queue.H1: ");
   expect_told(index.queue.words() + table_type::queue_type::available_word, 1,

@@ -22,19 +22,21 @@
 #include "halloc/slots.hpp"
 #include "halloc/snapshot.hpp"
 #include "report.hpp"
-#include "slot_survey.hpp"
+#include "shared/policy_base.hpp"
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace creation {
 
 /// A handle on a heap: 40 bytes, trivially copyable; all copies serve the same heap.
 template <halloc_config Config = halloc_config{}, class Faults = halloc_parts::no_faults>
-class halloc {
+class halloc : public policy_base<halloc<Config, Faults>, halloc_parts::table<Config, Faults>> {
   static_assert(is_valid(Config),
                 "halloc: slabs are a power of two of 16 KiB to 8 MiB; sparse_up_to < busy_above < replace_at <= 1000; "
                 "the hash has runs of 1, 2, 4 or 8 places, a prime below 256 as multiplier, a step of 1 or more and a "
                 "modulus of 2 to 1,023; probes, check_every and slabs_per_row are 1 or more; rows are a power of two "
                 "up to 256; split_percent is at most 95");
   using table_type = halloc_parts::table<Config, Faults>;
+  using base_type = policy_base<halloc, table_type>;
+  using base_type::table_, base_type::key_of;
   using service_type = halloc_parts::block_service<table_type>;
   using release_type = halloc_parts::block_release<table_type>;
   using large_search_type = halloc_parts::large_search<table_type>;
@@ -54,10 +56,7 @@ class halloc {
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true,
                                            .one_pass_refusals = true};
-  static constexpr bool supports_mixed_heaps = true;
   static constexpr bool pool_may_grow = Config.split_percent == 0;
-
-  halloc() = default;
 
   /// A block of at least `bytes` bytes; nullptr for 0, and when there is none. Any lanes, converged
   /// or not.
@@ -110,15 +109,10 @@ class halloc {
       if (role == seen) return bytes;
     }
   }
-  /// Whether `memory` is a live block; and whether it lies in the pool.
-  WARPHEAP_DEVICE bool owns(void const* memory) const { return usable_size(memory) != 0; }
+  /// Whether `memory` lies in the pool.
   WARPHEAP_DEVICE bool contains(void const* memory) const {
     return table_.large().contains(memory) || table_.slab_at(table_.offset_of(memory)) < table_.slabs();
   }
-
-  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. One lane
-  /// looks at every slab.
-  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const { return count_slots_alone(*this, bytes); }
 
   /// For slot_survey.hpp, which counts in parts.
   WARPHEAP_HOST_DEVICE u64 slot_places() const { return table_.slabs(); }
@@ -197,14 +191,8 @@ class halloc {
   void clear_work(stream_view on) const { halloc_parts::work_counts{table_}.clear(on); }
 #endif
 
-  WARPHEAP_HOST_DEVICE table_type const& table() const { return table_; }
-
  private:
   static constexpr size_t large_page = 4096;
-
-  /// The key by which lanes find those to act with as one: equal for the same heap and the same
-  /// `what`, which is less than the metadata's bytes.
-  WARPHEAP_DEVICE u64 key_of(u32 what) const { return reinterpret_cast<u64>(table_.metadata()) + what; }
 
   WARPHEAP_DEVICE void* create_size(u32 size) const {
     u32 const active = simt::active_mask();
@@ -291,8 +279,6 @@ class halloc {
     u32 const start = halloc_parts::live_starts(word, at.start, at.kind);
     return u64{popcount(halloc_parts::chunks_at(word, start))} * halloc_parts::chunk_bytes(at.kind);
   }
-
-  table_type table_;
 };
 
 }}}  // namespace warpheap::WARPHEAP_BACKEND::creation

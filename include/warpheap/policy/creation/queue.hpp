@@ -19,19 +19,20 @@
 #include "queue/search.hpp"
 #include "queue/snapshot.hpp"
 #include "report.hpp"
+#include "shared/policy_base.hpp"
 #include "shared/pool_units.hpp"
-#include "slot_survey.hpp"
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace creation {
 
 /// A handle on a heap of chunks: 16 bytes, trivially copyable; all copies serve the same heap.
 template <queue_config Config = queue_config{}>
-class queue {
+class queue : public policy_base<queue<Config>, queue_parts::table<Config>> {
   static_assert(is_valid(Config),
                 "queue: chunk_bytes and least_bytes are powers of two; 16 <= least_bytes <= chunk_bytes, 256 <= "
                 "chunk_bytes <= 2^20, chunk_bytes < 2^16 * least_bytes");
   using table_type = queue_parts::table<Config>;
-  using count = typename table_type::count;
+  using base_type = policy_base<queue, table_type>;
+  using base_type::table_, base_type::refuse, base_type::key_of;
   using chunk_word = queue_parts::chunk_word;
   using taken_pages = queue_parts::taken_pages;
 
@@ -48,9 +49,6 @@ class queue {
                                            .one_pass_refusals = true,
                                            .largest_bytes = Config.chunk_bytes,
                                            .metadata_permille = table_type::metadata_permille()};
-  static constexpr bool supports_mixed_heaps = true;
-
-  queue() = default;
 
   /// A page of at least `bytes` bytes; nullptr for 0, for more than a chunk, and when no suitable
   /// page stayed free during the whole call. Any lanes, converged or not.
@@ -103,13 +101,6 @@ class queue {
       role = newest;
     }
   }
-  /// Whether `memory` is an owned page; and whether it lies in the pool.
-  WARPHEAP_DEVICE bool owns(void const* memory) const { return usable_size(memory) != 0; }
-  WARPHEAP_DEVICE bool contains(void const* memory) const { return table_.offset_of(memory) < table_.pool_bytes(); }
-
-  /// Pages of at least `bytes` bytes that could be allocated now; exact when the heap is quiet. One
-  /// lane looks at every chunk.
-  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const { return count_slots_alone(*this, bytes); }
 
   /// For slot_survey.hpp, which counts in parts.
   WARPHEAP_HOST_DEVICE u64 slot_places() const { return table_.chunks(); }
@@ -123,28 +114,14 @@ class queue {
     return part;
   }
 
-  /// Bytes to reserve for a pool of `pool_bytes`: the chunks, their metadata, and room to align
-  /// them. Throws std::invalid_argument for less than a chunk, and for more chunks than allowed.
-  WARPHEAP_HOST static size_t required_bytes(size_t pool_bytes) {
-    return table_type::reserved_bytes(chunks_in(pool_bytes));
+  /// Chunks of a pool. Throws std::invalid_argument for less than a chunk, and for more chunks than
+  /// allowed.
+  WARPHEAP_HOST static u32 plan(size_t pool_bytes) {
+    return static_cast<u32>(count_units("queue", "chunks", pool_bytes, Config.chunk_bytes, table_type::max_chunks));
   }
-
-  /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize()
-  /// must follow.
-  WARPHEAP_HOST static queue place(void* memory, size_t pool_bytes) {
-    queue made;
-    made.table_ = table_type::place(memory, chunks_in(pool_bytes));
-    return made;
-  }
-
-  /// Makes every chunk free, in order on stream `on`; does not wait.
-  WARPHEAP_HOST void initialize(stream_view on) const { table_.initialize(on); }
-
-  WARPHEAP_HOST size_t pool_bytes() const { return table_.pool_bytes(); }
-  WARPHEAP_HOST size_t metadata_bytes() const { return table_.metadata_bytes(); }
   /// The pool, of which a policy with queues beside it reads and writes no byte.
   WARPHEAP_HOST memory_range untouched_pool() const requires(!table_type::is_virtual) {
-    return {table_.pool(), pool_bytes()};
+    return {table_.pool(), table_.pool_bytes()};
   }
 
 #if !defined(__CUDACC_RTC__)
@@ -153,18 +130,6 @@ class queue {
 #endif
 
  private:
-  WARPHEAP_HOST static u32 chunks_in(size_t pool_bytes) {
-    return static_cast<u32>(count_units("queue", "chunks", pool_bytes, Config.chunk_bytes, table_type::max_chunks));
-  }
-
-  /// The key by which lanes find those to act with as one: equal for the same heap and class.
-  WARPHEAP_DEVICE u64 key_of(u32 size_class) const { return reinterpret_cast<u64>(table_.metadata()) + size_class; }
-
-  WARPHEAP_DEVICE void* refuse() const {
-    table_.add_count(count::failures);
-    return nullptr;
-  }
-
   /// A page for each lane of the group, as long as one stays free. All lanes of the group call.
   WARPHEAP_DEVICE void* serve(lane_group const& group, u32 size_class) const {
     u32 mask = group.mask;
@@ -237,8 +202,6 @@ class queue {
     bool const was_page = table_.page_at(offset, role.size_class()).pages != 0;
     table_.add_count(was_page ? count::double_frees : count::foreign_frees);
   }
-
-  table_type table_;
 };
 
 }}}  // namespace warpheap::WARPHEAP_BACKEND::creation

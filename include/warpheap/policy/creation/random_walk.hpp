@@ -20,23 +20,24 @@
 #include "random_walk/snapshot.hpp"
 #include "random_walk/walk.hpp"
 #include "report.hpp"
+#include "shared/policy_base.hpp"
 #include "shared/pool_units.hpp"
 #include "shared/step_count.hpp"
-#include "slot_survey.hpp"
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace creation {
 
 /// A handle on a heap of pages: 16 bytes, trivially copyable; all copies serve the same heap.
 /// `Faults` has the operations that change words; tests replace it.
 template <random_walk_config Config = random_walk_config{}, class Faults = no_walk_faults>
-class random_walk {
+class random_walk : public policy_base<random_walk<Config, Faults>, random_walk_parts::table<Config>> {
   static_assert(
       is_valid(Config),
       "random_walk: page_bytes is a multiple of 16, word_pages a power of two up to 32, or 64 unless collaborative");
   static constexpr bool shares = Config.kind == walk_kind::collaborative;
   using table_type = random_walk_parts::table<Config>;
+  using base_type = policy_base<random_walk, table_type>;
+  using base_type::table_, base_type::refuse, base_type::key_of;
   using search_type = random_walk_parts::search<Config, Faults>;
-  using count = typename table_type::count;
 
  public:
   static constexpr char const* name = name_of(Config.kind);
@@ -44,28 +45,25 @@ class random_walk {
   /// Bytes of every block, and the most that a distribution policy may combine requests into.
   static constexpr size_t page_bytes = Config.page_bytes;
   static constexpr allocator_traits traits{.alignment = 16,
-                                           .self_aligned_up_to = table_type::alignment,
-                                           .multiples_aligned_up_to = table_type::alignment,
+                                           .self_aligned_up_to = table_type::unit_alignment,
+                                           .multiples_aligned_up_to = table_type::unit_alignment,
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true,
                                            .one_pass_refusals = true,
                                            .largest_bytes = page_bytes};
-  static constexpr bool supports_mixed_heaps = true;
-
-  random_walk() = default;
 
   /// A page; nullptr for 0 bytes, for more than a page has, and when no page stayed free during the
   /// whole call. Any lanes, converged or not.
   WARPHEAP_DEVICE void* create(size_t bytes) const {
     if (bytes == 0) return nullptr;
     if (bytes > page_bytes) return refuse();
-    if constexpr (shares || Config.counts_steps) return serve(lanes_with_this_heap(simt::active_mask()));
+    if constexpr (shares || Config.counts_steps) return serve(simt::match_any(simt::active_mask(), key_of()));
     else return serve(0);
   }
 
   /// A page at a multiple of `alignment`, a power of two; refused if pages are not aligned to it.
   WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const {
-    return alignment <= table_type::alignment || bytes == 0 ? create(bytes) : refuse();
+    return alignment <= table_type::unit_alignment || bytes == 0 ? create(bytes) : refuse();
   }
 
   /// A page for each lane of `mask`, each with its own size. All of them call, with the same mask.
@@ -73,7 +71,7 @@ class random_walk {
     bool const fits = bytes != 0 && bytes <= page_bytes;
     u32 const together = simt::ballot(mask, fits);
     if (!fits) return create(bytes);
-    if constexpr (shares || Config.counts_steps) return serve(lanes_with_this_heap(together));
+    if constexpr (shares || Config.counts_steps) return serve(simt::match_any(together, key_of()));
     else return serve(0);
   }
 
@@ -95,15 +93,11 @@ class random_walk {
   /// page_bytes if `memory` is an owned page, else 0.
   WARPHEAP_DEVICE size_t usable_size(void const* memory) const { return owns(memory) ? page_bytes : 0; }
 
-  /// Whether `memory` is an owned page; and whether it lies in the pool.
+  /// Whether `memory` is an owned page.
   WARPHEAP_DEVICE bool owns(void const* memory) const {
     u32 const page = table_.number_of(memory);
     return page != table_type::none && table_.is_taken(page);
   }
-  WARPHEAP_DEVICE bool contains(void const* memory) const { return table_.contains(memory); }
-
-  /// Pages that could be allocated now; exact when the heap is quiet. One lane looks at every word.
-  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const { return count_slots_alone(*this, bytes); }
 
   /// For slot_survey.hpp, which counts in parts.
   WARPHEAP_HOST_DEVICE u64 slot_places() const { return table_.words(); }
@@ -117,27 +111,13 @@ class random_walk {
     return part;
   }
 
-  /// Bytes to reserve for a pool of `pool_bytes`: the pages, their metadata, and room to align
-  /// them. Throws std::invalid_argument for less than a page, and for more pages than allowed.
-  WARPHEAP_HOST static size_t required_bytes(size_t pool_bytes) {
-    return table_type::reserved_bytes(pages_in(pool_bytes));
+  /// Pages of a pool. Throws std::invalid_argument for less than a page, and for more pages than
+  /// allowed.
+  WARPHEAP_HOST static u32 plan(size_t pool_bytes) {
+    return static_cast<u32>(count_units("random_walk", "pages", pool_bytes, page_bytes, table_type::max_pages));
   }
-
-  /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize()
-  /// must follow.
-  WARPHEAP_HOST static random_walk place(void* memory, size_t pool_bytes) {
-    random_walk made;
-    made.table_ = table_type::place(memory, pages_in(pool_bytes));
-    return made;
-  }
-
-  /// Makes every page free, in order on stream `on`; does not wait.
-  WARPHEAP_HOST void initialize(stream_view on) const { table_.initialize(on); }
-
-  WARPHEAP_HOST size_t pool_bytes() const { return table_.pool_bytes(); }
-  WARPHEAP_HOST size_t metadata_bytes() const { return table_.metadata_bytes(); }
   /// The pool, of which the policy reads and writes no byte.
-  WARPHEAP_HOST memory_range untouched_pool() const { return {table_.address(0), pool_bytes()}; }
+  WARPHEAP_HOST memory_range untouched_pool() const { return {table_.pool(), table_.pool_bytes()}; }
 
 #if !defined(__CUDACC_RTC__)
   /// A copy of the heap's state, which answers the host's questions: report.hpp.
@@ -150,20 +130,6 @@ class random_walk {
 #endif
 
  private:
-  WARPHEAP_HOST static u32 pages_in(size_t pool_bytes) {
-    return static_cast<u32>(count_units("random_walk", "pages", pool_bytes, page_bytes, table_type::max_pages));
-  }
-
-  /// Lanes of `mask` that call with this heap: lanes of a warp may call here with different heaps.
-  WARPHEAP_DEVICE u32 lanes_with_this_heap(u32 mask) const {
-    return simt::match_any(mask, reinterpret_cast<u64>(table_.metadata()));
-  }
-
-  WARPHEAP_DEVICE void* refuse() const {
-    table_.add_count(count::failures);
-    return nullptr;
-  }
-
   /// A page for the calling lane; nullptr if none is free. `together`: the lanes that call with it,
   /// used only if lanes share pages or steps are counted.
   WARPHEAP_DEVICE void* serve(u32 together) const {
@@ -173,15 +139,13 @@ class random_walk {
     else page = walk.alone();
     u32 steps = walk.steps();
     if (page == search_type::none) {
-      auto const found = search_type::run(table_, lanes_with_this_heap(simt::active_mask()), walk.somewhere());
+      auto const found = search_type::run(table_, simt::match_any(simt::active_mask(), key_of()), walk.somewhere());
       page = found.page;
       steps += found.steps;
     }
     if constexpr (Config.counts_steps) count_steps(table_.steps(), together, steps, walk.collisions());
     return page != search_type::none ? table_.address(page) : refuse();
   }
-
-  table_type table_;
 };
 
 }}}  // namespace warpheap::WARPHEAP_BACKEND::creation

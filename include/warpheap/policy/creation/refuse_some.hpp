@@ -34,7 +34,7 @@ struct refuse_some_config {
 #if !defined(__CUDACC_RTC__)
 /// For info().
 inline std::string describe(refuse_some_config const& config) {
-  return config_text{}("seed", config.seed)("one_in", config.one_in)("served_first", config.served_first).text;
+  return config_text("seed", config.seed, "one_in", config.one_in, "served_first", config.served_first);
 }
 #endif
 

@@ -18,18 +18,19 @@
 #include "ring_buffer/config.hpp"
 #include "ring_buffer/snapshot.hpp"
 #include "ring_buffer/table.hpp"
+#include "shared/policy_base.hpp"
 #include "shared/pool_units.hpp"
-#include "slot_survey.hpp"
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace creation {
 
 /// A handle on a heap of frames: 16 bytes, trivially copyable; all copies serve the same heap.
 template <ring_buffer_config Config = ring_buffer_config{}>
-class ring_buffer {
+class ring_buffer : public policy_base<ring_buffer<Config>, ring_buffer_parts::table<Config.frame_bytes>> {
   static constexpr size_t frame_bytes = Config.frame_bytes;
   static_assert(is_valid(Config), "ring_buffer: frame_bytes is a multiple of 16");
   using table_type = ring_buffer_parts::table<frame_bytes>;
-  using count = ring_buffer_parts::count;
+  using base_type = policy_base<ring_buffer, table_type>;
+  using base_type::table_, base_type::refuse;
 
  public:
   static constexpr char const* name = "ring_buffer";
@@ -37,33 +38,30 @@ class ring_buffer {
   /// The most that a distribution policy may combine requests into: a frame.
   static constexpr size_t page_bytes = Config.frame_bytes;
   static constexpr allocator_traits traits{.alignment = 16,
-                                           .self_aligned_up_to = table_type::alignment,
-                                           .multiples_aligned_up_to = table_type::alignment,
+                                           .self_aligned_up_to = table_type::unit_alignment,
+                                           .multiples_aligned_up_to = table_type::unit_alignment,
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true,
                                            .largest_bytes = frame_bytes};
-  static constexpr bool supports_mixed_heaps = true;
-
-  ring_buffer() = default;
 
   /// A frame; nullptr for 0 bytes, for more than a frame has, and when every frame is owned. Any
   /// lanes, converged or not.
   WARPHEAP_DEVICE void* create(size_t bytes) const {
     if (bytes == 0) return nullptr;
     if (bytes > frame_bytes) return refuse();
-    return serve(lanes_with_this_heap(simt::active_mask()));
+    return serve(group_by(simt::active_mask(), this->key_of()));
   }
 
   /// A frame at a multiple of `alignment`, a power of two; refused if frames are not aligned to it.
   WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const {
-    return alignment <= table_type::alignment || bytes == 0 ? create(bytes) : refuse();
+    return alignment <= table_type::unit_alignment || bytes == 0 ? create(bytes) : refuse();
   }
 
   /// A frame for each lane of `mask`, each with its own size. All of them call, with the same mask.
   WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
     bool const fits = bytes != 0 && bytes <= frame_bytes;
     u32 const together = simt::ballot(mask, fits);
-    return fits ? serve(lanes_with_this_heap(together)) : create(bytes);
+    return fits ? serve(group_by(together, this->key_of())) : create(bytes);
   }
 
   /// Gives a frame back. Any lanes, converged or not. nullptr does nothing; any other pointer to no
@@ -73,7 +71,7 @@ class ring_buffer {
     u32 const frame = table_.number_of(memory);
     if (frame == table_.none) return table_.add_count(count::foreign_frees);
     if (!table_.disown(frame)) return table_.add_count(count::double_frees);
-    table_.ring().push(lanes_with_this_heap(simt::active_mask()), frame);
+    table_.ring().push(group_by(simt::active_mask(), this->key_of()), frame);
   }
 
   /// frame_bytes if `memory` is an owned frame, else 0.
@@ -83,11 +81,6 @@ class ring_buffer {
   WARPHEAP_DEVICE bool owns(void const* memory) const {
     u32 const frame = table_.number_of(memory);
     return frame != table_.none && table_.is_owned(frame);
-  }
-
-  /// Whether `memory` lies in the pool, in a frame that is owned or not.
-  WARPHEAP_DEVICE bool contains(void const* memory) const {
-    return memory_range{table_.pool(), table_.pool_bytes()}.contains(memory);
   }
 
   /// Frames that could be allocated now; exact when the heap is quiet. One load.
@@ -101,27 +94,13 @@ class ring_buffer {
     return {.count = share.part == 0 ? available_slots(bytes) : 0};
   }
 
-  /// Bytes to reserve for a pool of `pool_bytes`: the frames, their metadata, and room to align
-  /// them. Throws std::invalid_argument for less than a frame, and for more than the ring takes.
-  WARPHEAP_HOST static size_t required_bytes(size_t pool_bytes) {
-    return table_type::reserved_bytes(frames_in(pool_bytes));
+  /// Frames of a pool. Throws std::invalid_argument for less than a frame, and for more than the
+  /// ring takes.
+  WARPHEAP_HOST static u32 plan(size_t pool_bytes) {
+    return static_cast<u32>(count_units("ring_buffer", "frames", pool_bytes, frame_bytes, ring_queue::max_items));
   }
-
-  /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize()
-  /// must follow.
-  WARPHEAP_HOST static ring_buffer place(void* memory, size_t pool_bytes) {
-    ring_buffer made;
-    made.table_ = table_type::place(memory, frames_in(pool_bytes));
-    return made;
-  }
-
-  /// Makes every frame free, in order on stream `on`; does not wait.
-  WARPHEAP_HOST void initialize(stream_view on) const { table_.initialize(on); }
-
-  WARPHEAP_HOST size_t pool_bytes() const { return table_.pool_bytes(); }
-  WARPHEAP_HOST size_t metadata_bytes() const { return table_.metadata_bytes(); }
   /// The pool, of which the policy reads and writes no byte.
-  WARPHEAP_HOST memory_range untouched_pool() const { return {table_.address(0), pool_bytes()}; }
+  WARPHEAP_HOST memory_range untouched_pool() const { return {table_.pool(), table_.pool_bytes()}; }
 
 #if !defined(__CUDACC_RTC__)
   /// A copy of the heap's state, which answers the host's questions: report.hpp.
@@ -129,27 +108,11 @@ class ring_buffer {
 #endif
 
  private:
-  WARPHEAP_HOST static u32 frames_in(size_t pool_bytes) {
-    return static_cast<u32>(count_units("ring_buffer", "frames", pool_bytes, frame_bytes, ring_queue::max_items));
-  }
-
-  /// Lanes of `mask` that call with this heap: lanes of a warp may call here with different heaps.
-  WARPHEAP_DEVICE lane_group lanes_with_this_heap(u32 mask) const {
-    return group_by(mask, reinterpret_cast<u64>(table_.metadata()));
-  }
-
-  WARPHEAP_DEVICE void* refuse() const {
-    table_.add_count(count::failures);
-    return nullptr;
-  }
-
   /// A frame for each lane of the group, as long as there are any. All lanes of the group call.
   WARPHEAP_DEVICE void* serve(lane_group const& group) const {
     u32 const frame = table_.ring().pop(group);
     return frame != ring_queue::none ? table_.own(frame) : refuse();
   }
-
-  table_type table_;
 };
 
 }}}  // namespace warpheap::WARPHEAP_BACKEND::creation

@@ -21,29 +21,30 @@
 #include "rw_malloc/slots.hpp"
 #include "rw_malloc/snapshot.hpp"
 #include "rw_malloc/walk.hpp"
+#include "shared/policy_base.hpp"
 #include "shared/pool_units.hpp"
 #include "shared/step_count.hpp"
-#include "slot_survey.hpp"
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace creation {
 
 /// A handle on a heap of units: 16 bytes, trivially copyable; all copies serve the same heap.
 /// `Faults` has the operations of a lane; tests replace it.
 template <rw_malloc_config Config = rw_malloc_config{}, class Faults = rw_malloc_parts::no_faults>
-class rw_malloc {
+class rw_malloc : public policy_base<rw_malloc<Config, Faults>, rw_malloc_parts::table<Config>> {
   static_assert(
       is_valid(Config),
       "rw_malloc: unit_bytes is a power of two from 16 to 4096, aggregated_units at most 32, words_per_lane 1, 2 or "
       "4, group_words a power of two up to 128");
   static constexpr size_t unit_bytes = Config.unit_bytes;
   using table_type = rw_malloc_parts::table<Config>;
+  using base_type = policy_base<rw_malloc, table_type>;
+  using base_type::table_, base_type::refuse, base_type::key_of;
   using walk_type = rw_malloc_parts::walk<Config, Faults>;
   using search_type = rw_malloc_parts::search<Config, Faults>;
   using unit_run = rw_malloc_parts::unit_run;
   using unit_word = rw_malloc_parts::unit_word;
   using run_slots = rw_malloc_parts::run_slots;
   using run_wish = rw_malloc_parts::run_wish;
-  using count = typename table_type::count;
 
  public:
   static constexpr char const* name = "rw_malloc";
@@ -55,37 +56,34 @@ class rw_malloc {
                                            .exact_out_of_memory = true,
                                            .one_pass_refusals = true,
                                            .whole_pool = true};
-  static constexpr bool supports_mixed_heaps = true;
-
-  rw_malloc() = default;
 
   /// A block of at least `bytes` bytes; nullptr for 0, and when no run of enough units was free
   /// during the whole call. Any lanes, converged or not.
   WARPHEAP_DEVICE void* create(size_t bytes) const {
     if (bytes == 0) return nullptr;
     if (bytes > table_.pool_bytes()) return refuse();
-    return serve(lanes_with_this_heap(simt::active_mask()), table_.wish(units_for(bytes), 1));
+    return serve(simt::match_any(simt::active_mask(), key_of()), table_.wish(units_for(bytes), 1));
   }
 
   /// As create(), at a multiple of `alignment`, a power of two.
   WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const {
     if (bytes == 0) return nullptr;
     if (bytes > table_.pool_bytes()) return refuse();
-    return serve(lanes_with_this_heap(simt::active_mask()), table_.wish(units_for(bytes), alignment));
+    return serve(simt::match_any(simt::active_mask(), key_of()), table_.wish(units_for(bytes), alignment));
   }
 
   /// A block for each lane of `mask`, each with its own size. All of them call, with the same mask.
   WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
     bool const fits = bytes != 0 && bytes <= table_.pool_bytes();
     u32 const together = simt::ballot(mask, fits);
-    return fits ? serve(lanes_with_this_heap(together), table_.wish(units_for(bytes), 1)) : create(bytes);
+    return fits ? serve(simt::match_any(together, key_of()), table_.wish(units_for(bytes), 1)) : create(bytes);
   }
 
   /// Gives a block back. Any lane alone. nullptr does nothing; any other pointer to no live block
   /// is counted and ignored.
   WARPHEAP_DEVICE void destroy(void* memory) const {
     if (!memory) return;
-    u64 const unit = table_.unit_at(memory);
+    u64 const unit = table_.number_of(memory);
     if (unit == table_type::none) return table_.add_count(count::foreign_frees);
     unit_run const run = table_.template disown<Faults>(unit);
     if (run.units == 0) return table_.add_count(count::double_frees);
@@ -105,13 +103,8 @@ class rw_malloc {
     return table_.template block_at<Faults>(memory).units * unit_bytes;
   }
 
-  /// Whether `memory` is a live block; and whether it lies in the pool.
+  /// Whether `memory` is a live block.
   WARPHEAP_DEVICE bool owns(void const* memory) const { return table_.template block_at<Faults>(memory).units != 0; }
-  WARPHEAP_DEVICE bool contains(void const* memory) const { return table_.contains(memory); }
-
-  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. One lane
-  /// looks at every word.
-  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const { return count_slots_alone(*this, bytes); }
 
   /// For slot_survey.hpp, which counts in parts.
   WARPHEAP_HOST_DEVICE u64 slot_places() const { return table_.words(); }
@@ -127,27 +120,13 @@ class rw_malloc {
     return run_slots{units_for(bytes)}(first, length);
   }
 
-  /// Bytes to reserve for a pool of `pool_bytes`: the units, their metadata, and room to align
-  /// them. Throws std::invalid_argument for less than a unit, and for more units than allowed.
-  WARPHEAP_HOST static size_t required_bytes(size_t pool_bytes) {
-    return table_type::reserved_bytes(units_in(pool_bytes));
+  /// Units of a pool. Throws std::invalid_argument for less than a unit, and for more units than
+  /// allowed.
+  WARPHEAP_HOST static u64 plan(size_t pool_bytes) {
+    return count_units("rw_malloc", "units", pool_bytes, unit_bytes, table_type::max_units);
   }
-
-  /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize()
-  /// must follow.
-  WARPHEAP_HOST static rw_malloc place(void* memory, size_t pool_bytes) {
-    rw_malloc made;
-    made.table_ = table_type::place(memory, units_in(pool_bytes));
-    return made;
-  }
-
-  /// Makes everything free, in order on stream `on`; does not wait.
-  WARPHEAP_HOST void initialize(stream_view on) const { table_.initialize(on); }
-
-  WARPHEAP_HOST size_t pool_bytes() const { return table_.pool_bytes(); }
-  WARPHEAP_HOST size_t metadata_bytes() const { return table_.metadata_bytes(); }
   /// The pool, of which the policy reads and writes no byte.
-  WARPHEAP_HOST memory_range untouched_pool() const { return {table_.address(0), pool_bytes()}; }
+  WARPHEAP_HOST memory_range untouched_pool() const { return {table_.pool(), table_.pool_bytes()}; }
 
 #if !defined(__CUDACC_RTC__)
   /// A copy of the heap's state, which answers the host's questions: report.hpp.
@@ -159,24 +138,8 @@ class rw_malloc {
   void forget_steps(stream_view on = {}) const requires(Config.counts_steps) { reset_steps(table_.steps(), on); }
 #endif
 
-  WARPHEAP_HOST_DEVICE table_type const& table() const { return table_; }
-
  private:
-  WARPHEAP_HOST static u64 units_in(size_t pool_bytes) {
-    return count_units("rw_malloc", "units", pool_bytes, unit_bytes, table_type::max_units);
-  }
-
   WARPHEAP_HOST_DEVICE static u64 units_for(size_t bytes) { return (bytes - 1) / unit_bytes + 1; }
-
-  /// Lanes of `mask` that call with this heap: lanes of a warp may call here with different heaps.
-  WARPHEAP_DEVICE u32 lanes_with_this_heap(u32 mask) const {
-    return simt::match_any(mask, reinterpret_cast<u64>(table_.metadata()));
-  }
-
-  WARPHEAP_DEVICE void* refuse() const {
-    table_.add_count(count::failures);
-    return nullptr;
-  }
 
   /// Frees the units of a block in its i-th word; returns what the word held.
   WARPHEAP_DEVICE u64 give_back(unit_run run, u32 i) const {
@@ -249,8 +212,6 @@ class rw_malloc {
     return first != walk_type::none ? Faults::part_of(first, before) : first;
   }
   static constexpr u32 windows_as_one = 2;
-
-  table_type table_;
 };
 
 }}}  // namespace warpheap::WARPHEAP_BACKEND::creation

@@ -22,18 +22,20 @@
 #include "scatter/search.hpp"
 #include "scatter/slots.hpp"
 #include "scatter/snapshot.hpp"
-#include "slot_survey.hpp"
+#include "shared/policy_base.hpp"
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace creation {
 
 /// A handle on a heap: 16 bytes, trivially copyable; all copies serve the same heap.
 template <scatter_config Config = scatter_config{}>
-class scatter {
+class scatter : public policy_base<scatter<Config>, scatter_parts::table<Config>> {
   static_assert(
       is_valid(Config),
       "scatter: pages are a power of two of 512 bytes to 256 KiB; there are 1 to 1,024 access blocks, of which "
       "1 to all are open, regions of 1 to 64 pages, and waste factors of 1 to 64");
   using table_type = scatter_parts::table<Config>;
+  using base_type = policy_base<scatter, table_type>;
+  using base_type::table_;
   using layout = typename table_type::layout;
   using runs_type = scatter_parts::runs<Config>;
   using page_word = scatter_parts::page_word;
@@ -41,7 +43,6 @@ class scatter {
   using chunk_set = scatter_parts::chunk_set;
   using path = scatter_parts::path;
   using reading = scatter_parts::reading;
-  using count = typename table_type::count;
 
  public:
   using search_type = scatter_parts::search<Config>;
@@ -50,7 +51,6 @@ class scatter {
   static constexpr scatter_config config = Config;
   /// What a distribution policy may combine requests into: the largest chunk.
   static constexpr size_t page_bytes = Config.page_bytes;
-  static constexpr bool supports_mixed_heaps = true;
   // The i-th chunk lies i times its size into its page, and runs start where pages do. A chunk may
   // have the size of another request than its holder's, unless waste_factor is 1.
   static constexpr size_t padded_aligned_up_to = Config.page_bytes < 4096 ? Config.page_bytes : 4096;
@@ -62,8 +62,6 @@ class scatter {
                                            .detects_misuse = true,
                                            .exact_out_of_memory = Config.reset_freed_pages,
                                            .whole_pool = Config.reset_freed_pages};
-
-  scatter() = default;
 
   /// A block of at least `bytes` bytes; nullptr for 0, and when there is none. Any lanes, converged
   /// or not.
@@ -105,14 +103,6 @@ class scatter {
   /// Bytes of the live block at `memory`; 0 if it is none.
   WARPHEAP_DEVICE size_t usable_size(void const* memory) const { return newest_size(table_, memory); }
 
-  /// Whether `memory` is a live block.
-  WARPHEAP_DEVICE bool owns(void const* memory) const { return usable_size(memory) != 0; }
-
-  /// Whether `memory` lies in the pool, in a block or not.
-  WARPHEAP_DEVICE bool contains(void const* memory) const {
-    return memory_range{table_.pool(), table_.pool_bytes()}.contains(memory);
-  }
-
   /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. The lanes
   /// that are here with the same size share the work.
   WARPHEAP_DEVICE u64 available_slots(size_t bytes) const {
@@ -132,38 +122,21 @@ class scatter {
   }
   WARPHEAP_HOST_DEVICE u64 slots_of_run(size_t bytes, u64, u64 length) const { return length / pages_for(bytes); }
 
-  /// Bytes to reserve for a pool of `pool_bytes`: the pool, its metadata, and room to align it.
-  WARPHEAP_HOST static size_t required_bytes(size_t pool_bytes) {
-    table_type const planned{nullptr, pages_in(pool_bytes)};
-    return planned.pool_bytes() + planned.metadata_bytes() + planned.alignment();
-  }
-
-  /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize()
-  /// must follow.
-  WARPHEAP_HOST static scatter place(void* memory, size_t pool_bytes) {
-    u32 const pages = pages_in(pool_bytes);
-    u64 const start = align_up(reinterpret_cast<u64>(memory), table_type::alignment());
-    scatter made;
-    made.table_ = table_type{reinterpret_cast<u8*>(start) + (u64{pages} << layout::page_log2), pages};
-    return made;
-  }
+  /// Pages of a pool.
+  WARPHEAP_HOST static u32 plan(size_t pool_bytes) { return static_cast<u32>(pool_bytes >> layout::page_log2); }
 
   /// Makes everything free, in order on stream `on`; does not wait.
   WARPHEAP_HOST void initialize(stream_view on) const {
     backend::fill_bytes(table_.metadata(), 0, table_.metadata_bytes(), on);
   }
 
-  WARPHEAP_HOST size_t pool_bytes() const { return table_.pool_bytes(); }
-  WARPHEAP_HOST size_t metadata_bytes() const { return table_.metadata_bytes(); }
   /// The pool, of which the policy reads and writes no byte.
-  WARPHEAP_HOST memory_range untouched_pool() const { return {table_.data(0), pool_bytes()}; }
+  WARPHEAP_HOST memory_range untouched_pool() const { return {table_.pool(), table_.pool_bytes()}; }
 
 #if !defined(__CUDACC_RTC__)
   /// A copy of the heap's state, which answers the host's questions: report.hpp.
   scatter_parts::snapshot<Config> snapshot() const { return scatter_parts::snapshot<Config>{table_}; }
 #endif
-
-  WARPHEAP_HOST_DEVICE table_type const& table() const { return table_; }
 
  private:
   /// Where a pointer leads.
@@ -175,14 +148,8 @@ class scatter {
     static constexpr u32 run = 1u << 16, nothing_there = run + 1, no_start = run + 2;
   };
 
-  WARPHEAP_HOST static u32 pages_in(size_t pool_bytes) { return static_cast<u32>(pool_bytes >> layout::page_log2); }
-
-  /// The key by which lanes find those to act with as one: equal for the same heap, the same
-  /// `units` and the same `what`, which is less than the metadata's bytes. Lanes of a warp may call
-  /// at one place with different heaps. Units are at most 2^14, and addresses have 50 bits.
-  WARPHEAP_DEVICE u64 key_of(u32 units, u32 what) const {
-    return (u64{units} << 50) + reinterpret_cast<u64>(table_.metadata()) + what;
-  }
+  /// Also for the same `units`, which are at most 2^14: addresses have 50 bits.
+  WARPHEAP_DEVICE u64 key_of(u32 units, u32 what) const { return (u64{units} << 50) + base_type::key_of() + what; }
 
   WARPHEAP_HOST_DEVICE static u32 units_for(size_t bytes) {
     return (static_cast<u32>(bytes) + layout::unit_bytes - 1) / layout::unit_bytes;
@@ -355,8 +322,6 @@ class scatter {
     u32 const repeated = popcount(freeing) - popcount(cleared);
     if (group.leads && repeated != 0) table_.add_count(count::double_frees, repeated);
   }
-
-  table_type table_;
 };
 
 }}}  // namespace warpheap::WARPHEAP_BACKEND::creation

@@ -11,6 +11,7 @@
 
 #include "../memory_range.hpp"
 #include "report.hpp"
+#include "shared/policy_base.hpp"
 #include "slab_bitmap/config.hpp"
 #include "slab_bitmap/occupancy.hpp"
 #include "slab_bitmap/presence.hpp"
@@ -18,19 +19,20 @@
 #include "slab_bitmap/service.hpp"
 #include "slab_bitmap/slots.hpp"
 #include "slab_bitmap/snapshot.hpp"
-#include "slot_survey.hpp"
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace creation {
 
 /// A handle on a heap: 16 bytes, trivially copyable; all copies serve the same heap.
 template <slab_bitmap_config Config = slab_bitmap_config{}>
-class slab_bitmap {
+class slab_bitmap : public policy_base<slab_bitmap<Config>, slab_bitmap_parts::slab_table> {
   static_assert(is_valid(Config), "slab_bitmap: slabs are 16 KiB to 2 MiB");
   using block_release = slab_bitmap_parts::block_release;
   using block_service = slab_bitmap_parts::block_service;
   using slab_geometry = slab_bitmap_parts::slab_geometry;
   using slab_runs = slab_bitmap_parts::slab_runs;
   using slab_table = slab_bitmap_parts::slab_table;
+  using base_type = policy_base<slab_bitmap, slab_table>;
+  using base_type::table_;
 
  public:
   static constexpr char const* name = "slab_bitmap";
@@ -42,11 +44,8 @@ class slab_bitmap {
                                            .exact_out_of_memory = true,
                                            .one_pass_refusals = true,
                                            .whole_pool = true};
-  static constexpr bool supports_mixed_heaps = true;
   static constexpr bool pool_may_grow = true;
   static constexpr bool adds_up = true;
-
-  slab_bitmap() = default;
 
   /// A block of `bytes` bytes or more; nullptr for 0 or if none. Any lanes, converged or not.
   WARPHEAP_DEVICE void* create(size_t bytes) const {
@@ -80,16 +79,6 @@ class slab_bitmap {
   /// Bytes of the live block at `memory`; 0 if it is none.
   WARPHEAP_DEVICE size_t usable_size(void const* memory) const { return block_release{table_}.usable_size(memory); }
 
-  /// Whether `memory` lies in the pool, be it a block or not.
-  WARPHEAP_DEVICE bool contains(void const* memory) const {
-    return reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(table_.pool()) < geometry().pool_bytes();
-  }
-
-  /// Whether `memory` is a live block.
-  WARPHEAP_DEVICE bool owns(void const* memory) const { return usable_size(memory) != 0; }
-  /// Blocks of `bytes` bytes that could be allocated; exact at rest. One lane looks at every slab.
-  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const { return count_slots_alone(*this, bytes); }
-
   /// Makes blocks of bytes in [from, to) of a pool that grows, which have memory. Any lane alone.
   WARPHEAP_DEVICE void add_committed(u64 from, u64 to) const {
     u32 const end = slabs_in(table_, to);
@@ -109,19 +98,8 @@ class slab_bitmap {
     return length / geometry().slabs_for(bytes);
   }
 
-  /// Bytes to reserve for a pool of `pool_bytes`: the pool, its metadata, and room to align it.
-  WARPHEAP_HOST static size_t required_bytes(size_t pool_bytes) {
-    slab_geometry const planned = plan(pool_bytes);
-    return planned.pool_bytes() + planned.metadata_bytes() + planned.alignment();
-  }
-
-  /// The heap in required_bytes(pool_bytes) bytes at any address. initialize() must follow.
-  WARPHEAP_HOST static slab_bitmap place(void* memory, size_t pool_bytes) {
-    slab_geometry const planned = plan(pool_bytes);
-    u64 const start = align_up(reinterpret_cast<u64>(memory), planned.alignment());
-    slab_bitmap made;
-    made.table_ = slab_table{reinterpret_cast<u8*>(start) + planned.pool_bytes(), planned};
-    return made;
+  WARPHEAP_HOST static slab_geometry plan(size_t pool_bytes) {
+    return slab_bitmap_parts::slab_geometry_for(pool_bytes, backend::multiprocessors(), Config.max_slab_log2);
   }
 
   /// Makes everything free, in order on stream `on`; does not wait. Of a pool that grows, the first
@@ -130,10 +108,8 @@ class slab_bitmap {
     initialize_table(table_, on, present);
   }
 
-  WARPHEAP_HOST size_t pool_bytes() const { return geometry().pool_bytes(); }
-  WARPHEAP_HOST size_t metadata_bytes() const { return geometry().metadata_bytes(); }
   /// The pool, of which the policy reads and writes no byte.
-  WARPHEAP_HOST memory_range untouched_pool() const { return {table_.pool(), pool_bytes()}; }
+  WARPHEAP_HOST memory_range untouched_pool() const { return {table_.pool(), table_.pool_bytes()}; }
   /// A pool of which the bytes in [from, to) have memory now: blocks are made of them, in order on
   /// stream `on`, and `*present` is raised to `to`.
   WARPHEAP_HOST void extend(u64 from, u64 to, u64* present, stream_view on) const {
@@ -161,19 +137,12 @@ class slab_bitmap {
 #endif
 
   WARPHEAP_HOST_DEVICE slab_geometry geometry() const { return table_.geometry(); }
-  WARPHEAP_HOST_DEVICE slab_table const& table() const { return table_; }
 
  private:
-  WARPHEAP_HOST static slab_geometry plan(size_t pool_bytes) {
-    return slab_bitmap_parts::slab_geometry_for(pool_bytes, backend::multiprocessors(), Config.max_slab_log2);
-  }
-
   WARPHEAP_DEVICE u32 slab_bytes() const { return geometry().slab_bytes(); }
   /// The table for one call: what is derived of its sizes is not kept from call to call. In a loop
   /// that took 15 registers, and a third of the warps of a multiprocessor.
   WARPHEAP_DEVICE slab_table here() const { return table_.opaque(); }
-
-  slab_table table_;
 };
 
 }}}  // namespace warpheap::WARPHEAP_BACKEND::creation

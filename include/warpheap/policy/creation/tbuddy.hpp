@@ -20,8 +20,8 @@
 #include "../../sync/warp_aggregate.hpp"
 #include "../memory_range.hpp"
 #include "report.hpp"
+#include "shared/policy_base.hpp"
 #include "shared/pool_units.hpp"
-#include "slot_survey.hpp"
 #include "tbuddy/committed_units.hpp"
 #include "tbuddy/config.hpp"
 #include "tbuddy/snapshot.hpp"
@@ -31,26 +31,24 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace creation {
 
 /// A handle on a heap: 16 bytes, trivially copyable; all copies serve the same heap.
 template <tbuddy_config Config = tbuddy_config{}>
-class tbuddy {
+class tbuddy : public policy_base<tbuddy<Config>, tbuddy_parts::table<Config.page_bytes>> {
   static constexpr size_t page_bytes = Config.page_bytes;
   static_assert(is_valid(Config), "tbuddy: page_bytes is a power of two from 16 to 1 MiB");
   using table_type = tbuddy_parts::table<page_bytes>;
+  using base_type = policy_base<tbuddy, table_type>;
+  using base_type::table_, base_type::refuse;
   using supply_type = tbuddy_parts::block_supply<table_type>;
   using block_owner = tbuddy_parts::block_owner;
-  using count = tbuddy_parts::count;
 
  public:
   static constexpr char const* name = "tbuddy";
   static constexpr tbuddy_config config = Config;
   static constexpr allocator_traits traits{.alignment = page_bytes,
-                                           .self_aligned_up_to = table_type::start_alignment,
-                                           .multiples_aligned_up_to = table_type::start_alignment,
+                                           .self_aligned_up_to = table_type::pool_alignment(),
+                                           .multiples_aligned_up_to = table_type::pool_alignment(),
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true};
-  static constexpr bool supports_mixed_heaps = true;
   static constexpr bool pool_may_grow = true;
-
-  tbuddy() = default;
 
   /// A block of at least `bytes` bytes; nullptr for 0, and when there is none. Any lanes, converged
   /// or not.
@@ -146,14 +144,6 @@ class tbuddy {
     return order != table_type::none ? page_bytes << order : 0;
   }
 
-  /// Whether `memory` is a live block; and whether it lies in the pool.
-  WARPHEAP_DEVICE bool owns(void const* memory) const { return usable_size(memory) != 0; }
-  WARPHEAP_DEVICE bool contains(void const* memory) const { return table_.contains(memory); }
-
-  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. One lane
-  /// looks at each order.
-  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const { return count_slots_alone(*this, bytes); }
-
   /// For slot_survey.hpp, which counts in parts.
   WARPHEAP_HOST_DEVICE u64 slot_places() const { return top_order() + 1; }
   WARPHEAP_DEVICE slot_part count_slots(size_t bytes, slot_share share) const {
@@ -170,19 +160,10 @@ class tbuddy {
     tbuddy_parts::committed_units{table_}.add(tbuddy_parts::units_in(from), tbuddy_parts::units_in(to), 0, 1);
   }
 
-  /// Bytes to reserve for a pool of `pool_bytes`: the pages, their metadata, and room to align
-  /// them. Throws std::invalid_argument if that is less than a page, or more pages than
+  /// Pages of a pool. Throws std::invalid_argument for less than a page, and for more pages than
   /// buddy_tree::max_pages.
-  WARPHEAP_HOST static size_t required_bytes(size_t pool_bytes) {
-    return table_type::reserved_bytes(pages_in(pool_bytes));
-  }
-
-  /// The heap in memory of required_bytes(pool_bytes) bytes, which may start anywhere. initialize()
-  /// must follow.
-  WARPHEAP_HOST static tbuddy place(void* memory, size_t pool_bytes) {
-    tbuddy made;
-    made.table_ = table_type::place(memory, pages_in(pool_bytes));
-    return made;
+  WARPHEAP_HOST static u32 plan(size_t pool_bytes) {
+    return static_cast<u32>(count_units("tbuddy", "pages", pool_bytes, page_bytes, buddy_tree::max_pages));
   }
 
   /// Makes everything free, in order on stream `on`; does not wait. Of a pool that grows, the first
@@ -191,10 +172,8 @@ class tbuddy {
     table_.initialize(on, committed);
   }
 
-  WARPHEAP_HOST size_t pool_bytes() const { return table_.pool_bytes(); }
-  WARPHEAP_HOST size_t metadata_bytes() const { return table_.metadata_bytes(); }
   /// The pool, of which the policy reads and writes no byte.
-  WARPHEAP_HOST memory_range untouched_pool() const { return {table_.address(0), pool_bytes()}; }
+  WARPHEAP_HOST memory_range untouched_pool() const { return {table_.pool(), table_.pool_bytes()}; }
 
   // A pool that grows: as in slab_bitmap, in units of 2 MiB.
   /// The bytes in [from, to) have memory now: blocks are made of them, in order on stream `on`, and
@@ -220,23 +199,12 @@ class tbuddy {
   tbuddy_parts::snapshot<page_bytes> snapshot() const { return tbuddy_parts::snapshot<page_bytes>{table_}; }
 #endif
 
-  WARPHEAP_HOST_DEVICE table_type const& table() const { return table_; }
-
  private:
-  WARPHEAP_HOST static u32 pages_in(size_t pool_bytes) {
-    return static_cast<u32>(count_units("tbuddy", "pages", pool_bytes, page_bytes, buddy_tree::max_pages));
-  }
-
   /// The lanes of `mask` that call with this heap and `order`, or the calling one alone. Lanes of a
   /// warp may call at one place with different heaps.
   WARPHEAP_DEVICE lane_group lanes_with_this_heap(u32 mask, u32 order) const {
     if (!Config.shares_requests) return group_of(1u << simt::lane_id());
-    return group_by(mask, reinterpret_cast<u64>(table_.metadata()) + order);
-  }
-
-  WARPHEAP_DEVICE void* refuse() const {
-    table_.add_count(count::failures);
-    return nullptr;
+    return group_by(mask, this->key_of(order));
   }
 
   /// Gives back the live block of `owner` at `memory`. False if there is none.
@@ -326,8 +294,6 @@ class tbuddy {
     // is otherwise full.
     simt::sync_warp(mask);
   }
-
-  table_type table_;
 };
 
 }}}  // namespace warpheap::WARPHEAP_BACKEND::creation

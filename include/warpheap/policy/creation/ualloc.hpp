@@ -17,8 +17,8 @@
 #include "shared/bins/allocator.hpp"
 #include "shared/bins/plan.hpp"
 #include "shared/bins/slots.hpp"
+#include "shared/policy_base.hpp"
 #include "shared/pool_units.hpp"
-#include "slot_survey.hpp"
 #include "ualloc/chunk_set.hpp"
 #include "ualloc/snapshot.hpp"
 
@@ -27,8 +27,10 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace creation {
 /// A handle on a heap: 24 bytes, trivially copyable; all copies serve the same heap. Tests replace
 /// `Layout` and `Faults` with faulty ones.
 template <ualloc_config Config = ualloc_config{}, class Layout = bins::layout<Config>, class Faults = bins::no_faults>
-class ualloc {
+class ualloc : public policy_base<ualloc<Config, Layout, Faults>, bins::table<Layout>> {
   using table_type = bins::table<Layout>;
+  using base_type = policy_base<ualloc, table_type>;
+  using base_type::table_, base_type::refuse;
   using supply_type = ualloc_parts::chunk_set<Layout>;
   using allocator_type = bins::bin_allocator<Layout, supply_type, Faults>;
   using slots_type = bins::slot_counter<Layout, supply_type, Faults>;
@@ -45,9 +47,6 @@ class ualloc {
                                            .detects_misuse = true,
                                            .exact_out_of_memory = true,
                                            .largest_bytes = Layout::largest_bytes};
-  static constexpr bool supports_mixed_heaps = true;
-
-  ualloc() = default;
 
   /// A block of at least `bytes` bytes; nullptr for 0, for more than the largest class has, and
   /// when there is none. Any lanes, converged or not.
@@ -84,16 +83,6 @@ class ualloc {
 
   /// Bytes of the live block at `memory`; 0 if there is none.
   WARPHEAP_DEVICE size_t usable_size(void const* memory) const { return allocator().usable_size(memory); }
-  /// Whether `memory` is a live block.
-  WARPHEAP_DEVICE bool owns(void const* memory) const { return usable_size(memory) != 0; }
-  /// Whether `memory` lies in the pool, in a block or not.
-  WARPHEAP_DEVICE bool contains(void const* memory) const {
-    return reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(table_.pool()) < table_.pool_bytes();
-  }
-
-  /// Blocks of `bytes` bytes that could be allocated now; exact when the heap is quiet. One lane
-  /// looks at every arena.
-  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const { return count_slots_alone(*this, bytes); }
 
   /// For slot_survey.hpp, which counts in parts.
   WARPHEAP_HOST_DEVICE u64 slot_places() const { return table_.arenas(); }
@@ -128,7 +117,6 @@ class ualloc {
     launch(on, {1, 1}, bins::write_place{}, table_, supply_type{table_.as_far()});
   }
 
-  WARPHEAP_HOST size_t pool_bytes() const { return table_.pool_bytes(); }
   WARPHEAP_HOST size_t metadata_bytes() const {
     return table_.words_bytes() + supply_type::words_bytes(table_.chunks());
   }
@@ -137,8 +125,6 @@ class ualloc {
   /// A copy of the heap's state, which answers the host's questions: report.hpp.
   ualloc_parts::snapshot<Layout> snapshot() const { return ualloc_parts::snapshot<Layout>{table_}; }
 #endif
-
-  WARPHEAP_HOST_DEVICE table_type const& table() const { return table_; }
 
  private:
   WARPHEAP_HOST static bins::pool_plan plan(size_t pool_bytes) {
@@ -151,13 +137,6 @@ class ualloc {
   }
 
   WARPHEAP_DEVICE allocator_type allocator() const { return allocator_type{table_}; }
-
-  WARPHEAP_DEVICE void* refuse() const {
-    table_.add_count(bins::count::failures, 1);
-    return nullptr;
-  }
-
-  table_type table_;
 };
 
 }}}  // namespace warpheap::WARPHEAP_BACKEND::creation

@@ -28,9 +28,7 @@ struct warp_coalesce_config {
 
 #if !defined(__CUDACC_RTC__)
 /// For info().
-inline std::string describe(warp_coalesce_config const& config) {
-  return config_text{}("page_bytes", config.page_bytes).text;
-}
+inline std::string describe(warp_coalesce_config const& config) { return config_text("page_bytes", config.page_bytes); }
 #endif
 
 /// One object serves one call: collect(), then distribute().

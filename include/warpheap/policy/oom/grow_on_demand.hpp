@@ -25,7 +25,7 @@ struct grow_on_demand_config {
 #if !defined(__CUDACC_RTC__)
 /// The settings in words.
 inline std::string describe(grow_on_demand_config const& config) {
-  return config_text{}("deadline_us", config.deadline_us).text;
+  return config_text("deadline_us", config.deadline_us);
 }
 #endif
 

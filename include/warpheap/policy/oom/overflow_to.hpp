@@ -25,7 +25,7 @@ struct overflow_config {
 #if !defined(__CUDACC_RTC__)
 /// For info().
 inline std::string describe(overflow_config const& config) {
-  return config_text{}("second_sixteenths", config.second_sixteenths).text;
+  return config_text("second_sixteenths", config.second_sixteenths);
 }
 #endif
 

@@ -43,22 +43,12 @@ struct halloc_config {
 #if !defined(__CUDACC_RTC__)
 /// The settings in words, for info().
 inline std::string describe(halloc_config const& config) {
-  config_text said;
-  said("slab_bytes", config.slab_bytes);
-  said("replace_at", config.replace_at);
-  said("busy_above", config.busy_above);
-  said("sparse_up_to", config.sparse_up_to);
-  said("hash_run", config.hash.run);
-  said("hash_multiplier", config.hash.multiplier);
-  said("hash_step", config.hash.step);
-  said("hash_modulus", config.hash.modulus);
-  said("probes", config.probes);
-  said("check_every", config.check_every);
-  said("most_rows", config.most_rows);
-  said("slabs_per_row", config.slabs_per_row);
-  said("split_percent", config.split_percent);
-  said("counts_work", config.counts_work);
-  return said.text;
+  return config_text("slab_bytes", config.slab_bytes, "replace_at", config.replace_at, "busy_above", config.busy_above,
+                     "sparse_up_to", config.sparse_up_to, "hash_run", config.hash.run, "hash_multiplier",
+                     config.hash.multiplier, "hash_step", config.hash.step, "hash_modulus", config.hash.modulus,
+                     "probes", config.probes, "check_every", config.check_every, "most_rows", config.most_rows,
+                     "slabs_per_row", config.slabs_per_row, "split_percent", config.split_percent, "counts_work",
+                     config.counts_work);
 }
 #endif
 

@@ -49,7 +49,7 @@ WARPHEAP_HOST_DEVICE constexpr char const* name_of(queue_config const& config) {
 #if !defined(__CUDACC_RTC__)
 /// The settings in words, for info().
 inline std::string describe(queue_config const& config) {
-  return config_text{}("chunk_bytes", config.chunk_bytes)("least_bytes", config.least_bytes).text;
+  return config_text("chunk_bytes", config.chunk_bytes, "least_bytes", config.least_bytes);
 }
 #endif
 

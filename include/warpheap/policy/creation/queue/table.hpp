@@ -2,13 +2,12 @@
 // The chunks of a heap of index queues: where they and their words lie, and how pages and whole
 // chunks change hands.
 //
-//   base - chunks * chunk_bytes  chunk 0 | chunk 1 | ...   the pool, its start aligned to a chunk
-//   base                         counts                    128 bytes: double frees, frees of no
-//                                                          page, refusals
-//                                pass                      searches that saw all and found nothing
-//                                words                     8 bytes for 32 of the smallest pages
-//                                free chunks               the queue of chunks without a class
-//                                indexes                   a queue a class, and its items' bits
+//   pool       chunk 0 | chunk 1 | ...   starts at a multiple of a chunk (unit_pool.hpp)
+//   metadata   counts
+//              pass                      searches that saw all and found nothing
+//              words                     8 bytes for 32 of the smallest pages
+//              free chunks               the queue of chunks without a class
+//              indexes                   a queue a class, and its items' bits
 //
 //   queue.C1  a chunk without a class is in the queue of free chunks, or has a queue's slots
 //       (queue.W4), or is in the hands of a running thread: one that popped it and gives it a class
@@ -22,22 +21,29 @@
 #pragma once
 
 #include "../../../sync/shared_pass.hpp"
-#include "../report.hpp"
+#include "../shared/unit_pool.hpp"
 #include "config.hpp"
 #include "index.hpp"
 #include "words.hpp"
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace queue_parts {
 
+/// Kernel: queues all chunks.
+struct fill_free_chunks {
+  WARPHEAP_DEVICE void operator()(ring_queue queue) const {
+    queue.fill(0, global_thread_index(), u64{simt::block_dim()} * simt::grid_dim());
+  }
+};
+
 /// View of a heap; 16 bytes, trivially copyable, owns nothing.
 template <creation::queue_config Config>
-class table {
+class table : public creation::unit_pool<Config.chunk_bytes, Config.chunk_bytes, u32, 1> {
+  using base_type = creation::unit_pool<Config.chunk_bytes, Config.chunk_bytes, u32, 1>;
+
  public:
-  /// Counts that no invariant rests on.
-  enum class count : u32 { double_frees, foreign_frees, failures };
+  using base_type::base_type, base_type::none, base_type::metadata, base_type::pool;
 
   static constexpr bool by_pages = Config.element == creation::queue_element::page;
-  static constexpr u32 none = ring_queue::none;
   static constexpr u32 least_log2 = log2_floor(Config.least_bytes), chunk_log2 = log2_floor(Config.chunk_bytes);
   static constexpr u32 classes = chunk_log2 - least_log2 + 1;
   /// Pages of the smallest class in a chunk; and words of a chunk.
@@ -81,22 +87,12 @@ class table {
   using queue_type = typename queue_for<is_virtual, slot_storage>::type;
   using popped = typename class_index<queue_type>::popped;
 
-  table() = default;
-  /// `base` is where the pool ends and the metadata begins.
-  WARPHEAP_HOST_DEVICE constexpr table(u8* base, u32 chunks) : base_{base}, chunks_{chunks} {}
-
-  WARPHEAP_HOST_DEVICE u32 chunks() const { return chunks_; }
-  WARPHEAP_HOST_DEVICE constexpr u64 pool_bytes() const { return u64{chunks_} << chunk_log2; }
-  WARPHEAP_HOST_DEVICE u8* pool() const { return base_ - pool_bytes(); }
-  WARPHEAP_HOST_DEVICE u8* metadata() const { return base_; }
+  WARPHEAP_HOST_DEVICE constexpr u32 chunks() const { return this->units(); }
   WARPHEAP_HOST_DEVICE constexpr u64 metadata_bytes() const { return index_offset(classes); }
   /// Metadata for 1,000 bytes of a large pool: most right above a power of two chunks.
   WARPHEAP_HOST_DEVICE static constexpr u32 metadata_permille() {
     table const most{nullptr, max_chunks / 2 + 1};
     return static_cast<u32>(1000 * most.metadata_bytes() / most.pool_bytes() + 1);
-  }
-  WARPHEAP_HOST_DEVICE u64 offset_of(void const* memory) const {
-    return reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(pool());
   }
 
   // Sizes.
@@ -144,7 +140,7 @@ class table {
   }
 
   WARPHEAP_DEVICE atomic_ref<u64> word(u32 number) const {
-    return atomic_ref<u64>{reinterpret_cast<u64*>(base_ + words_offset)[number]};
+    return atomic_ref<u64>{reinterpret_cast<u64*>(metadata() + words_offset)[number]};
   }
   /// What a word held lately: a hint.
   WARPHEAP_DEVICE chunk_word look_at(u32 number) const { return {word(number).load(order::relaxed)}; }
@@ -245,43 +241,38 @@ class table {
   }
 
   WARPHEAP_HOST_DEVICE ring_queue free_chunks() const {
-    return {reinterpret_cast<u32*>(base_ + free_chunks_offset()), chunks_};
+    return {reinterpret_cast<u32*>(metadata() + free_chunks_offset()), chunks()};
   }
   WARPHEAP_HOST_DEVICE u32 items(u32 size_class) const {
-    return by_pages ? chunks_ << pages_log2(size_class) : chunks_;
+    return by_pages ? chunks() << pages_log2(size_class) : chunks();
   }
   WARPHEAP_HOST_DEVICE class_index<queue_type> index(u32 size_class) const {
-    u32* const words = reinterpret_cast<u32*>(base_ + index_offset(size_class));
+    u32* const words = reinterpret_cast<u32*>(metadata() + index_offset(size_class));
     u32* const queued = words + queue_words(u64{1} << log2_ceil(items(size_class)));
     if constexpr (is_virtual) {
-      slot_storage const storage{base_, chunks_, size_class};
+      slot_storage const storage{metadata(), chunks(), size_class};
       return {{words, items(size_class), storage}, queued};
     } else {
       return {{words, items(size_class)}, queued};
     }
   }
 
-  WARPHEAP_HOST_DEVICE pass_type pass() const { return pass_type{reinterpret_cast<u64*>(base_ + pass_offset)}; }
-
-  WARPHEAP_DEVICE void add_count(count which, u64 more = 1) const {
-    // relaxed: read after the kernel.
-    atomic_ref<u64>{reinterpret_cast<u64*>(base_)[static_cast<u32>(which)]}.fetch_add(more, order::relaxed);
-  }
+  WARPHEAP_HOST_DEVICE pass_type pass() const { return pass_type{reinterpret_cast<u64*>(metadata() + pass_offset)}; }
 
   // Offsets in the metadata.
   static constexpr u64 pass_offset = 128;
   static constexpr u64 words_offset = pass_offset + pass_type::bytes;
   WARPHEAP_HOST_DEVICE constexpr u64 free_chunks_offset() const {
-    return align_up(words_offset + 8 * u64{chunks_} * chunk_words, 128);
+    return align_up(words_offset + 8 * u64{chunks()} * chunk_words, 128);
   }
   /// An index has the words of its queue, and those of its items' bits.
   WARPHEAP_HOST_DEVICE constexpr u64 index_offset(u32 size_class) const {
     // The items of all classes before this one, each rounded up to a power of two. Where they are
     // pages, they double from one class to the one before it.
-    u32 const log2 = log2_ceil(chunks_);
+    u32 const log2 = log2_ceil(chunks());
     u64 const pages = (u64{2} << (log2 + classes - 1)) - (u64{2} << (log2 + classes - 1 - size_class));
     u64 const before = by_pages ? pages : u64{size_class} << log2;
-    return align_up(free_chunks_offset() + 4 * ring_queue::words_for(chunks_), 128) +
+    return align_up(free_chunks_offset() + 4 * ring_queue::words_for(chunks()), 128) +
            4 * (size_class * (queue_words(0) + 32) + queue_words(before) - queue_words(0) + before / 32);
   }
   /// Words for a queue of up to `items` items, a power of two or a sum of such: for several queues
@@ -293,20 +284,11 @@ class table {
     else return ring_queue::index_words + items;
   }
 
-  /// Memory for `chunks` chunks with their metadata, wherever it starts.
-  WARPHEAP_HOST static u64 reserved_bytes(u32 chunks) {
-    table const made{nullptr, chunks};
-    return made.pool_bytes() + made.metadata_bytes() + alignment;
-  }
-  WARPHEAP_HOST static table place(void* memory, u32 chunks) {
-    u64 const start = align_up(reinterpret_cast<u64>(memory), alignment);
-    return {reinterpret_cast<u8*>(start) + (u64{chunks} << chunk_log2), chunks};
-  }
-  /// Of the pool.
-  static constexpr size_t alignment = Config.chunk_bytes;
-
   /// Makes every chunk free, in order on stream `on`.
-  WARPHEAP_HOST void initialize(stream_view on) const;
+  WARPHEAP_HOST void initialize(stream_view on) const {
+    backend::fill_bytes(metadata(), 0, metadata_bytes(), on);
+    launch(on, {chunks() < 4096 ? 1u : 256u, 256}, fill_free_chunks{}, free_chunks());
+  }
 
  private:
   /// Writes the words [0, end) of a chunk whose words are the caller's, the last one first
@@ -320,22 +302,6 @@ class table {
       word(first_word(chunk) + i).store(value.word, order::release);
     }
   }
-
-  u8* base_ = nullptr;
-  u32 chunks_ = 0;
 };
-
-/// Kernel: queues all chunks.
-struct fill_free_chunks {
-  WARPHEAP_DEVICE void operator()(ring_queue queue) const {
-    queue.fill(0, global_thread_index(), u64{simt::block_dim()} * simt::grid_dim());
-  }
-};
-
-template <creation::queue_config Config>
-WARPHEAP_HOST void table<Config>::initialize(stream_view on) const {
-  backend::fill_bytes(metadata(), 0, metadata_bytes(), on);
-  launch(on, {chunks_ < 4096 ? 1u : 256u, 256}, fill_free_chunks{}, free_chunks());
-}
 
 }}}  // namespace warpheap::WARPHEAP_BACKEND::queue_parts

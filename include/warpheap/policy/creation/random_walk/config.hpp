@@ -45,13 +45,8 @@ WARPHEAP_HOST_DEVICE constexpr char const* name_of(walk_kind kind) {
 #if !defined(__CUDACC_RTC__)
 /// The settings in words, for info().
 inline std::string describe(random_walk_config const& config) {
-  config_text said;
-  said("kind", name_of(config.kind));
-  said("page_bytes", config.page_bytes);
-  said("word_pages", config.word_pages);
-  said("walk_steps", config.walk_steps);
-  said("counts_steps", config.counts_steps);
-  return said.text;
+  return config_text("kind", name_of(config.kind), "page_bytes", config.page_bytes, "word_pages", config.word_pages,
+                     "walk_steps", config.walk_steps, "counts_steps", config.counts_steps);
 }
 #endif
 

@@ -17,9 +17,7 @@ struct ring_buffer_config {
 
 #if !defined(__CUDACC_RTC__)
 /// The settings in words, for info().
-inline std::string describe(ring_buffer_config const& config) {
-  return config_text{}("frame_bytes", config.frame_bytes).text;
-}
+inline std::string describe(ring_buffer_config const& config) { return config_text("frame_bytes", config.frame_bytes); }
 #endif
 
 /// Whether the settings are within their limits.

@@ -36,14 +36,9 @@ WARPHEAP_HOST_DEVICE constexpr bool is_valid(rw_malloc_config const& config) {
 #if !defined(__CUDACC_RTC__)
 /// The settings in words, for info().
 inline std::string describe(rw_malloc_config const& config) {
-  config_text said;
-  said("unit_bytes", config.unit_bytes);
-  said("aggregated_units", config.aggregated_units);
-  said("words_per_lane", config.words_per_lane);
-  said("walk_windows", config.walk_windows);
-  said("group_words", config.group_words);
-  said("counts_steps", config.counts_steps);
-  return said.text;
+  return config_text("unit_bytes", config.unit_bytes, "aggregated_units", config.aggregated_units, "words_per_lane",
+                     config.words_per_lane, "walk_windows", config.walk_windows, "group_words", config.group_words,
+                     "counts_steps", config.counts_steps);
 }
 #endif
 

@@ -1,65 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 // The units of a rw_malloc: where they and their words lie, and what is known of a block.
 //
-//   base - units * unit_bytes    unit 0 | unit 1 | ...     the pool, its start aligned to 4 KiB
-//   base                         counts, steps, pass       as in a random_walk
-//                                words                     8 bytes for 32 units: which are taken
-//                                                          (words.hpp, for all three)
-//                                marks                     8 bytes for 32 units: where blocks start
-//                                                          and end
-//                                groups                    8 bytes for group_words words: their
-//                                                          runs
+//   pool       unit 0 | unit 1 | ...   starts at a multiple of 4 KiB (unit_pool.hpp)
+//   metadata   counts, steps, pass     walk_table.hpp
+//              words                   8 bytes for 32 units: which are taken (words.hpp)
+//              marks                   8 bytes for 32 units: where blocks start and end
+//              groups                  8 bytes for group_words words: their runs
 #pragma once
 
-#include "../../../platform/simt.hpp"
-#include "../../../sync/shared_pass.hpp"
+#include "../shared/walk_table.hpp"
 #include "config.hpp"
 #include "runs.hpp"
 #include "words.hpp"
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace rw_malloc_parts {
 
+/// How many sizes a search may be for.
+inline constexpr u32 size_classes = 35;
+
 /// View of a heap of units; 16 bytes, trivially copyable, owns nothing.
 template <creation::rw_malloc_config Config>
-class table {
- public:
-  /// Counts that no invariant rests on.
-  enum class count : u32 { double_frees, foreign_frees, failures };
+class table : public creation::walk_table<Config.unit_bytes, u64, 32, size_classes> {
+  using base_type = creation::walk_table<Config.unit_bytes, u64, 32, size_classes>;
+  using base_type::words_at;
 
-  static constexpr u64 none = run_wish::nowhere;
+ public:
+  using base_type::base_type, base_type::none, base_type::look_at, base_type::words, base_type::pool;
   static constexpr u64 max_units = u64{1} << 34;
   static constexpr size_t unit_bytes = Config.unit_bytes;
-  static constexpr size_t pool_alignment = 4096;
-  static constexpr u32 size_classes = 35;
   static constexpr u64 group_units = 32 * Config.group_words;
-  using pass_type = shared_pass<size_classes>;
 
-  table() = default;
-  /// `base` is where the pool ends and the metadata begins.
-  WARPHEAP_HOST_DEVICE table(u8* base, u64 units) : base_{base}, units_{units} {}
-
-  WARPHEAP_HOST_DEVICE u64 units() const { return units_; }
-  WARPHEAP_HOST_DEVICE u32 words() const { return static_cast<u32>((units_ + 31) / 32); }
-  WARPHEAP_HOST_DEVICE u64 pool_bytes() const { return units_ * unit_bytes; }
-  WARPHEAP_HOST_DEVICE u8* pool() const { return base_ - padded_pool_bytes(units_); }
-  WARPHEAP_HOST_DEVICE void* address(u64 unit) const { return pool() + unit * unit_bytes; }
-  WARPHEAP_HOST_DEVICE u8* metadata() const { return base_; }
   WARPHEAP_HOST_DEVICE u64 groups() const { return (words() + Config.group_words - 1) / Config.group_words; }
   /// Units of a group, including those that do not exist (walk.K3).
   WARPHEAP_HOST_DEVICE u32 units_of_group(u64 group) const {
     u64 const words_from = words() - group * Config.group_words;
     return 32 * static_cast<u32>(words_from < Config.group_words ? words_from : Config.group_words);
   }
-  WARPHEAP_HOST_DEVICE u64 metadata_bytes() const { return words_offset + 16 * u64{words()} + 8 * groups(); }
+  WARPHEAP_HOST_DEVICE u64 metadata_bytes() const { return base_type::words_offset + 16 * u64{words()} + 8 * groups(); }
 
-  /// The unit that starts at `memory`; none if no unit does.
-  WARPHEAP_HOST_DEVICE u64 unit_at(void const* memory) const {
-    u64 const offset = reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(pool());
-    return offset < pool_bytes() && offset % unit_bytes == 0 ? offset / unit_bytes : none;
-  }
-  WARPHEAP_HOST_DEVICE bool contains(void const* memory) const {
-    return reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(pool()) < pool_bytes();
-  }
   /// The wish for a block of `units` units at a multiple of `alignment` bytes, a power of two.
   WARPHEAP_HOST_DEVICE run_wish wish(u64 units, size_t alignment) const {
     if (alignment <= unit_bytes) return run_wish{units};
@@ -67,25 +45,14 @@ class table {
     return run_wish{units, align, reinterpret_cast<u64>(pool()) / unit_bytes & (align - 1)};
   }
 
-  WARPHEAP_DEVICE atomic_ref<u64> word(u32 index) const { return atomic_ref<u64>{words_at()[index]}; }
   WARPHEAP_DEVICE atomic_ref<u64> marks(u32 index) const { return atomic_ref<u64>{words_at()[words() + index]}; }
   WARPHEAP_DEVICE atomic_ref<u64> group(u64 index) const {
     return atomic_ref<u64>{words_at()[2 * u64{words()} + index]};
   }
-  /// What the word held lately: a hint.
-  WARPHEAP_DEVICE walk_word look_at(u32 index) const { return walk_word{word(index).load(order::relaxed)}; }
 
   /// Whether a live block ends with the unit (rw.U1): a hint.
   WARPHEAP_DEVICE bool has_end(u64 unit) const {
     return unit_marks{marks(static_cast<u32>(unit / 32)).load(order::relaxed)}.has_end(unit);
-  }
-
-  WARPHEAP_HOST_DEVICE pass_type pass() const { return pass_type{reinterpret_cast<u64*>(base_ + pass_offset)}; }
-  WARPHEAP_HOST_DEVICE u64* steps() const { return reinterpret_cast<u64*>(base_ + steps_offset); }
-
-  WARPHEAP_DEVICE void add_count(count which) const {
-    // relaxed: nobody reads it before the kernel ends.
-    atomic_ref<u64>{reinterpret_cast<u64*>(base_)[static_cast<u32>(which)]}.fetch_add(1, order::relaxed);
   }
 
   /// Marks a block whose units are the caller's (rw.U1); returns `unit` once its start mark is set.
@@ -123,7 +90,7 @@ class table {
   /// The live block that starts at `memory`; of 0 units if none does.
   template <class Faults>
   WARPHEAP_DEVICE unit_run block_at(void const* memory) const {
-    u64 const unit = unit_at(memory);
+    u64 const unit = this->number_of(memory);
     if (unit == none) return unit_run{0, 0};
     // relaxed, by a read-modify-write: the caller may have the address without any memory order,
     // and a load might read the marks of an older block there. run_at() receives the end.
@@ -146,48 +113,8 @@ class table {
     return run;
   }
 
-  // Offsets in the metadata.
-  static constexpr u64 steps_offset = 128;
-  static constexpr u64 pass_offset = 256;
-  static constexpr u64 words_offset = pass_offset + pass_type::bytes;
-  static_assert(words_offset % 128 == 0);
-
-  /// Memory for `units` units with their metadata, wherever it starts.
-  WARPHEAP_HOST static u64 reserved_bytes(u64 units) {
-    return padded_pool_bytes(units) + table{nullptr, units}.metadata_bytes() + pool_alignment;
-  }
-
-  WARPHEAP_HOST static table place(void* memory, u64 units) {
-    u64 const start = align_up(reinterpret_cast<u64>(memory), pool_alignment);
-    return table{reinterpret_cast<u8*>(start) + padded_pool_bytes(units), units};
-  }
-
   /// Makes every unit free, in order on stream `on`.
-  WARPHEAP_HOST void initialize(stream_view on) const;
-
- private:
-  /// So that the metadata starts at a multiple of 128.
-  WARPHEAP_HOST_DEVICE static constexpr u64 padded_pool_bytes(u64 units) { return align_up(units * unit_bytes, 128); }
-  WARPHEAP_HOST_DEVICE u64* words_at() const { return reinterpret_cast<u64*>(base_ + words_offset); }
-
-  u8* base_ = nullptr;
-  u64 units_ = 0;
+  WARPHEAP_HOST void initialize(stream_view on) const { creation::initialize_walk(*this, on); }
 };
-
-/// Kernel: sets the bits of units that do not exist (walk.K3).
-struct close_last_word {
-  template <class Table>
-  WARPHEAP_DEVICE void operator()(Table table) const {
-    u32 const rest = table.units() % 32;
-    // relaxed: the launch orders it.
-    if (rest != 0) table.word(table.words() - 1).fetch_or(full_mask & ~low_mask32(rest), order::relaxed);
-  }
-};
-
-template <creation::rw_malloc_config Config>
-WARPHEAP_HOST void table<Config>::initialize(stream_view on) const {
-  backend::fill_bytes(metadata(), 0, metadata_bytes(), on);
-  launch(on, {1, 1}, close_last_word{}, *this);
-}
 
 }}}  // namespace warpheap::WARPHEAP_BACKEND::rw_malloc_parts

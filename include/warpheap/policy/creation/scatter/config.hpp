@@ -42,17 +42,10 @@ WARPHEAP_HOST_DEVICE constexpr bool is_valid(scatter_config const& config) {
 #if !defined(__CUDACC_RTC__)
 /// The settings in words, for info().
 inline std::string describe(scatter_config const& config) {
-  config_text said;
-  said("page_bytes", config.page_bytes);
-  said("access_blocks", config.access_blocks);
-  said("open_blocks", config.open_blocks);
-  said("region_pages", config.region_pages);
-  said("waste_factor", config.waste_factor);
-  said("reset_freed_pages", config.reset_freed_pages);
-  said("hash_size", config.hash_size);
-  said("hash_multiprocessor", config.hash_multiprocessor);
-  said("hash_warp", config.hash_warp);
-  return said.text;
+  return config_text("page_bytes", config.page_bytes, "access_blocks", config.access_blocks, "open_blocks",
+                     config.open_blocks, "region_pages", config.region_pages, "waste_factor", config.waste_factor,
+                     "reset_freed_pages", config.reset_freed_pages, "hash_size", config.hash_size,
+                     "hash_multiprocessor", config.hash_multiprocessor, "hash_warp", config.hash_warp);
 }
 #endif
 

@@ -2,13 +2,12 @@
 // The pages of one heap: where their words lie, and every change of a page, its region and its
 // access block.
 //
-//   base - pages * page_bytes   page 0 | page 1 | ...    the pool; aligned to the page and to 4 KiB
-//   base                        page words               words.hpp
-//                               fields                   of hierarchical pages: a bit a chunk, 32
-//                                                        bits a segment
-//                               regions, access blocks   words.hpp
-//                               control                  hints, the run mutex, counts
-//                               rounds, run list         words.hpp
+//   pool       page 0 | page 1 | ...    starts at a multiple of a page and of 4 KiB (unit_pool.hpp)
+//   metadata   page words               words.hpp
+//              fields                   of hierarchical pages: a bit a chunk, 32 bits a segment
+//              regions, access blocks   words.hpp
+//              control                  hints, the run mutex, counts
+//              rounds, run list         words.hpp
 //
 //   transition             by                operation
 //   take chunks of a       any thread        compare-exchange: bits set, units if it was free
@@ -24,8 +23,8 @@
 //   its region             to free           block first; then compare-exchange
 #pragma once
 
-#include "../../../platform/simt.hpp"
 #include "../../../util/random.hpp"
+#include "../shared/unit_pool.hpp"
 #include "page_layout.hpp"
 #include "words.hpp"
 
@@ -38,44 +37,48 @@ enum class path { inlined, called };
 /// newest value.
 enum class reading : bool { lately, newest };
 
+template <creation::scatter_config Config>
+using page_pool = creation::unit_pool<Config.page_bytes, (Config.page_bytes > 4096 ? Config.page_bytes : 4096), u32, 1>;
+
 /// View of a heap's pages; 16 bytes, trivially copyable, owns nothing.
 template <creation::scatter_config Config>
-class table {
+class table : public page_pool<Config> {
+  using base_type = page_pool<Config>;
+  using base_type::base_, base_type::units_;
+
  public:
   using layout = page_layout<Config>;
+  using count = creation::count;
+  using base_type::pool;
   static constexpr u32 region_pages = Config.region_pages;
 
-  /// Counts that no invariant rests on, spread over the multiprocessors: one address takes 1.29
-  /// billion additions a second.
-  enum class count : u32 { double_frees, foreign_frees, failures };
+  /// Counts are spread over the multiprocessors: one address takes 1.29 billion additions a second.
   static constexpr u32 count_rows = 32;
 
   table() = default;
-  /// `base` is where the pool ends and the metadata begins.
-  WARPHEAP_HOST_DEVICE table(u8* base, u32 pages) : base_{base}, pages_{pages} {
+  WARPHEAP_HOST_DEVICE table(u8* metadata, u32 pages) : base_type{metadata, pages} {
     access_block_regions_ = (regions() + Config.access_blocks - 1) / Config.access_blocks;
   }
 
   /// A copy of this table whose sizes are opaque to the compiler.
   WARPHEAP_DEVICE table opaque() const {
     table same = *this;
-    same.pages_ = warpheap::opaque(pages_);
+    same.units_ = warpheap::opaque(units_);
     same.access_block_regions_ = warpheap::opaque(access_block_regions_);
     return same;
   }
 
-  WARPHEAP_HOST_DEVICE u32 pages() const { return pages_; }
-  WARPHEAP_HOST_DEVICE u32 regions() const { return (pages_ - 1) / region_pages + 1; }
+  WARPHEAP_HOST_DEVICE u32 pages() const { return units_; }
+  WARPHEAP_HOST_DEVICE u32 regions() const { return (units_ - 1) / region_pages + 1; }
   /// Regions of an access block; the last block may have fewer.
   WARPHEAP_HOST_DEVICE u32 access_block_regions() const { return access_block_regions_; }
   WARPHEAP_HOST_DEVICE u32 access_blocks() const { return (regions() - 1) / access_block_regions_ + 1; }
   WARPHEAP_HOST_DEVICE u32 access_block_pages() const { return access_block_regions_ * region_pages; }
-  WARPHEAP_HOST_DEVICE u64 pool_bytes() const { return u64{pages_} << layout::page_log2; }
 
   /// How many parts there are: the last region and the last access block may have fewer than the
   /// others.
   WARPHEAP_HOST_DEVICE u32 pages_of(u32 region) const {
-    u32 const left = pages_ - region * region_pages;
+    u32 const left = units_ - region * region_pages;
     return left < region_pages ? left : region_pages;
   }
   WARPHEAP_HOST_DEVICE u32 regions_of(u32 access_block) const {
@@ -84,18 +87,16 @@ class table {
   }
 
   // Where things lie.
-  WARPHEAP_HOST_DEVICE u8* metadata() const { return base_; }
-  WARPHEAP_HOST_DEVICE u8* pool() const { return base_ - pool_bytes(); }
   WARPHEAP_HOST_DEVICE u8* data(u32 page) const { return pool() + (u64{page} << layout::page_log2); }
   WARPHEAP_HOST_DEVICE u64* words() const { return reinterpret_cast<u64*>(base_); }
-  WARPHEAP_HOST_DEVICE u32* fields() const { return reinterpret_cast<u32*>(base_ + u64{pages_} * 8); }
+  WARPHEAP_HOST_DEVICE u32* fields() const { return reinterpret_cast<u32*>(base_ + u64{units_} * 8); }
   /// sizes of chunks, by their logarithm
   static constexpr u32 orders = log2_floor(layout::page_units) + 1;
   static constexpr u32 sizes_of_failed_searches = 64;
   static constexpr u32 most_list_entries = 16384;
   /// words from one counter that many threads change to the next one
   static constexpr u32 spread = 16;
-  WARPHEAP_HOST_DEVICE u64 regions_offset() const { return align_up(u64{pages_} * (8 + 4 * layout::fields), 128); }
+  WARPHEAP_HOST_DEVICE u64 regions_offset() const { return align_up(u64{units_} * (8 + 4 * layout::fields), 128); }
   WARPHEAP_HOST_DEVICE u64 access_blocks_offset() const { return regions_offset() + align_up(u64{regions()} * 8, 128); }
   WARPHEAP_HOST_DEVICE u64 control_offset() const {
     return access_blocks_offset() + u64{8 * spread} * Config.access_blocks;
@@ -108,15 +109,12 @@ class table {
   /// The most runs that a list has: at least one for each lane of a warp. With pages of
   /// 4 KiB the list takes less than a ten-thousandth of the pool.
   WARPHEAP_HOST_DEVICE u32 run_list_entries() const {
-    u32 const share = pages_ / 16;
+    u32 const share = units_ / 16;
     if (share < 32) return 32;
     return share < most_list_entries ? share : most_list_entries;
   }
   WARPHEAP_HOST_DEVICE u64 metadata_bytes() const {
     return run_list_offset() + align_up(u64{4} * run_list_entries(), 128);
-  }
-  WARPHEAP_HOST_DEVICE static constexpr u64 alignment() {
-    return layout::page_bytes > 4096 ? layout::page_bytes : 4096;
   }
 
   WARPHEAP_DEVICE atomic_ref<u64> page(u32 page) const { return atomic_ref<u64>{words()[page]}; }
@@ -365,8 +363,6 @@ class table {
 
   WARPHEAP_DEVICE u64* at(u64 offset) const { return reinterpret_cast<u64*>(base_ + offset); }
 
-  u8* base_ = nullptr;
-  u32 pages_ = 0;
   u32 access_block_regions_ = 0;
 };
 

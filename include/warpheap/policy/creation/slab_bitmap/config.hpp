@@ -22,7 +22,7 @@ WARPHEAP_HOST_DEVICE constexpr bool is_valid(slab_bitmap_config const& config) {
 #if !defined(__CUDACC_RTC__)
 /// The settings in words.
 inline std::string describe(slab_bitmap_config const& config) {
-  return config_text{}("max_slab_log2", config.max_slab_log2).text;
+  return config_text("max_slab_log2", config.max_slab_log2);
 }
 #endif
 

@@ -52,7 +52,15 @@ class slab_table {
 
   WARPHEAP_HOST_DEVICE slab_geometry geometry() const { return geometry_; }
   WARPHEAP_HOST_DEVICE u8* metadata() const { return base_; }
+  WARPHEAP_HOST_DEVICE u64 metadata_bytes() const { return geometry_.metadata_bytes(); }
   WARPHEAP_HOST_DEVICE u8* pool() const { return base_ - geometry_.pool_bytes(); }
+  WARPHEAP_HOST_DEVICE u64 pool_bytes() const { return geometry_.pool_bytes(); }
+  /// From the pool's start to the metadata.
+  WARPHEAP_HOST_DEVICE u64 pool_span() const { return pool_bytes(); }
+  WARPHEAP_HOST_DEVICE u64 pool_alignment() const { return geometry_.alignment(); }
+  WARPHEAP_HOST_DEVICE bool contains(void const* memory) const {
+    return reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(pool()) < pool_bytes();
+  }
   WARPHEAP_HOST_DEVICE u8* data(u32 slab) const {
     // Counted from the end of the pool, which is `base_`: one multiplication.
     return base_ + i64{static_cast<i32>(slab - geometry_.slabs())} * static_cast<i32>(geometry_.slab_bytes());

@@ -20,10 +20,7 @@ struct tbuddy_config {
 #if !defined(__CUDACC_RTC__)
 /// The settings in words, for info().
 inline std::string describe(tbuddy_config const& config) {
-  config_text said;
-  said("page_bytes", config.page_bytes);
-  said("shares_requests", config.shares_requests);
-  return said.text;
+  return config_text("page_bytes", config.page_bytes, "shares_requests", config.shares_requests);
 }
 #endif
 

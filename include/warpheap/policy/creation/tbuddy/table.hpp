@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pages of a tbuddy heap: where they and the words about them lie.
 //
-//   base - padded_pool_bytes   page 0 | page 1 | ...   the pool: pages * page_bytes, padded to 128;
-//                                                      it starts at a multiple of start_alignment
-//   base                       semaphores              a word for each order, 128 bytes apart
-//                              epoch counters          1, or 16 on a large pool, 128 bytes apart
-//                              counts                  128 bytes: double frees, frees of pointers
-//                                                      to no block, failed requests
-//                              exhaustion notes        a word for each order
-//                              order bytes             two for each page (tbuddy.P1)
-//                              tree                    the records of a buddy_tree
+//   pool       page 0 | page 1 | ...   starts at a multiple of 1 MiB (unit_pool.hpp)
+//   metadata   semaphores              a word for each order, 128 bytes apart
+//              epoch counters          1, or 16 on a large pool, 128 bytes apart
+//              counts                  128 bytes
+//              exhaustion notes        a word for each order
+//              order bytes             two for each page (tbuddy.P1)
+//              tree                    the records of a buddy_tree
 //
 //   tbuddy.P2  a thread that adds units to a semaphore raises the epoch after that, before its call
 //       returns.
@@ -17,39 +15,47 @@
 
 #include "../../../structure/buddy_tree.hpp"
 #include "../../../sync/bulk_semaphore.hpp"
-#include "../report.hpp"
+#include "../shared/unit_pool.hpp"
 #include "words.hpp"
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace tbuddy_parts {
 
-/// Counts that no invariant rests on.
-enum class count : u32 { double_frees, foreign_frees, failures };
+using creation::count;
 
-/// View of a heap; 16 bytes, trivially copyable, owns nothing.
+/// Kernel of one thread block: the tree and the semaphores of a heap whose pages are all free, or,
+/// if `committed` is no null pointer, those in the first `*committed` bytes.
+struct fill_free_pages {
+  template <class Table>
+  WARPHEAP_DEVICE void operator()(Table table, u64 const* committed) const {
+    u32 const thread = simt::thread_index(), threads = simt::block_dim();
+    u32 const free = committed ? static_cast<u32>(*committed >> Table::page_log2) : table.pages();
+    table.tree().fill(free, thread, threads);
+    // The fewest blocks that the pages form: one for each bit set in their number.
+    for (u32 order = thread; order < Table::orders; order += threads)
+      if (free >> order & 1) table.semaphore(order).signal(1, 0);
+    u32 const units = table.pages() >> Table::unit_order;
+    for (u32 unit = (free >> Table::unit_order) + thread; unit < units; unit += threads)
+      table.mark_uncommitted(unit << Table::unit_order);
+  }
+};
+
+/// View of a heap; 16 bytes, trivially copyable, owns nothing. The pool starts at a multiple of
+/// pool_alignment(), and so does every block of this size or larger. Every smaller block starts at
+/// a multiple of its own size.
 template <size_t PageBytes>
-class table {
+class table : public creation::unit_pool<PageBytes, size_t{1} << 20> {
+  using base_type = creation::unit_pool<PageBytes, size_t{1} << 20>;
+
  public:
-  /// The pool starts at a multiple of this, and so does every block of this size or larger. Every
-  /// smaller block starts at a multiple of its own size.
-  static constexpr size_t start_alignment = size_t{1} << 20;
+  using base_type::base_type, base_type::metadata, base_type::contains, base_type::offset_of;
+
   static constexpr u32 orders = 31;
   static constexpr u32 page_log2 = log2_floor(PageBytes);
-  /// No order: no block starts there.
-  static constexpr u32 none = ~0u;
 
-  table() = default;
-  /// `base` is where the pool ends and the metadata begins.
-  WARPHEAP_HOST_DEVICE table(u8* base, u32 pages) : base_{base}, pages_{pages} {}
+  WARPHEAP_HOST_DEVICE u32 pages() const { return this->units(); }
+  WARPHEAP_HOST_DEVICE u64 metadata_bytes() const { return tree_offset() + 8 * buddy_tree::records_for(pages()); }
+  WARPHEAP_HOST_DEVICE buddy_tree tree() const { return {reinterpret_cast<u64*>(metadata() + tree_offset()), pages()}; }
 
-  WARPHEAP_HOST_DEVICE u32 pages() const { return pages_; }
-  WARPHEAP_HOST_DEVICE u64 pool_bytes() const { return u64{pages_} << page_log2; }
-  WARPHEAP_HOST_DEVICE u8* pool() const { return base_ - padded_pool_bytes(pages_); }
-  WARPHEAP_HOST_DEVICE void* address(u32 page) const { return pool() + (u64{page} << page_log2); }
-  WARPHEAP_HOST_DEVICE u8* metadata() const { return base_; }
-  WARPHEAP_HOST_DEVICE u64 metadata_bytes() const { return tree_offset() + 8 * buddy_tree::records_for(pages_); }
-  WARPHEAP_HOST_DEVICE buddy_tree tree() const { return {reinterpret_cast<u64*>(base_ + tree_offset()), pages_}; }
-
-  WARPHEAP_HOST_DEVICE bool contains(void const* memory) const { return offset_of(memory) < pool_bytes(); }
   /// Whether a block may start at `memory`, and its page.
   WARPHEAP_HOST_DEVICE bool starts_page(void const* memory) const {
     return contains(memory) && offset_of(memory) % PageBytes == 0;
@@ -82,7 +88,7 @@ class table {
     // The byte is never set already (tbuddy.P1). The test makes the address depend on the atomic: a
     // GPU does not wait for an atomic whose result it does not need, and an address that a relaxed
     // store passes on could come before the byte.
-    return order_byte(before, page, owner) == 0 ? address(page) : nullptr;
+    return order_byte(before, page, owner) == 0 ? this->address(page) : nullptr;
   }
   /// Ends a block's life; returns its order, or `none` if the owner has no live block there. The
   /// thread that gets an order gives the block back (tbuddy.P1).
@@ -159,63 +165,23 @@ class table {
   static constexpr u64 counts_offset = epoch_offset + max_epoch_counters * spacing;
   static constexpr u64 exhaustion_offset = counts_offset + spacing;
   static constexpr u64 order_bytes_offset = exhaustion_offset + 256;
-  WARPHEAP_HOST_DEVICE u64 tree_offset() const { return order_bytes_offset + align_up(2 * u64{pages_}, spacing); }
-
-  /// Bytes for `pages` pages and their metadata, wherever the memory starts.
-  WARPHEAP_HOST static u64 reserved_bytes(u32 pages) {
-    return padded_pool_bytes(pages) + table{nullptr, pages}.metadata_bytes() + start_alignment;
-  }
-
-  WARPHEAP_HOST static table place(void* memory, u32 pages) {
-    u64 const start = align_up(reinterpret_cast<u64>(memory), start_alignment);
-    return {reinterpret_cast<u8*>(start) + padded_pool_bytes(pages), pages};
-  }
+  WARPHEAP_HOST_DEVICE u64 tree_offset() const { return order_bytes_offset + align_up(2 * u64{pages()}, spacing); }
 
   /// Makes every page free, or those in the first `*committed` bytes, in order on stream `on`.
-  WARPHEAP_HOST void initialize(stream_view on, u64 const* committed) const;
+  WARPHEAP_HOST void initialize(stream_view on, u64 const* committed) const {
+    backend::fill_bytes(metadata(), 0, metadata_bytes(), on);
+    launch(on, {1, 32}, fill_free_pages{}, *this, committed);
+  }
 
  private:
-  WARPHEAP_HOST_DEVICE u32 epoch_counters() const { return pages_ < u32{1} << 16 ? 1 : max_epoch_counters; }
-  /// Padded so that the metadata starts at a multiple of 128.
-  WARPHEAP_HOST_DEVICE static constexpr u64 padded_pool_bytes(u32 pages) {
-    return align_up(u64{pages} << page_log2, spacing);
-  }
-  WARPHEAP_HOST_DEVICE u64 offset_of(void const* memory) const {
-    return reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(pool());
-  }
-  WARPHEAP_DEVICE u64& word(u64 offset) const { return *reinterpret_cast<u64*>(base_ + offset); }
+  WARPHEAP_HOST_DEVICE u32 epoch_counters() const { return pages() < u32{1} << 16 ? 1 : max_epoch_counters; }
+  WARPHEAP_DEVICE u64& word(u64 offset) const { return *reinterpret_cast<u64*>(metadata() + offset); }
   WARPHEAP_DEVICE atomic_ref<u64> epoch_counter(u32 i) const {
     return atomic_ref<u64>{word(epoch_offset + i * spacing)};
   }
   WARPHEAP_DEVICE atomic_ref<u32> order_word(u32 page) const {
-    return atomic_ref<u32>{reinterpret_cast<u32*>(base_ + order_bytes_offset)[page / 2]};
-  }
-
-  u8* base_ = nullptr;
-  u32 pages_ = 0;
-};
-
-/// Kernel of one thread block: the tree and the semaphores of a heap whose pages are all free, or,
-/// if `committed` is no null pointer, those in the first `*committed` bytes.
-struct fill_free_pages {
-  template <class Table>
-  WARPHEAP_DEVICE void operator()(Table table, u64 const* committed) const {
-    u32 const thread = simt::thread_index(), threads = simt::block_dim();
-    u32 const free = committed ? static_cast<u32>(*committed >> Table::page_log2) : table.pages();
-    table.tree().fill(free, thread, threads);
-    // The fewest blocks that the pages form: one for each bit set in their number.
-    for (u32 order = thread; order < Table::orders; order += threads)
-      if (free >> order & 1) table.semaphore(order).signal(1, 0);
-    u32 const units = table.pages() >> Table::unit_order;
-    for (u32 unit = (free >> Table::unit_order) + thread; unit < units; unit += threads)
-      table.mark_uncommitted(unit << Table::unit_order);
+    return atomic_ref<u32>{reinterpret_cast<u32*>(metadata() + order_bytes_offset)[page / 2]};
   }
 };
-
-template <size_t PageBytes>
-WARPHEAP_HOST void table<PageBytes>::initialize(stream_view on, u64 const* committed) const {
-  backend::fill_bytes(metadata(), 0, metadata_bytes(), on);
-  launch(on, {1, 32}, fill_free_pages{}, *this, committed);
-}
 
 }}}  // namespace warpheap::WARPHEAP_BACKEND::tbuddy_parts

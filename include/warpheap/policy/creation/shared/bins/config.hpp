@@ -40,16 +40,9 @@ struct ualloc_config {
 #if !defined(__CUDACC_RTC__)
 /// For info().
 inline std::string describe(ualloc_config const& config) {
-  config_text said;
-  said("chunk_log2", config.chunk_log2);
-  said("least_bytes", config.least_bytes);
-  said("wide_bins", config.wide_bins);
-  said("largest_log2", config.largest_log2);
-  said("arenas", config.arenas);
-  said("idle_bins", config.idle_bins);
-  said("burst_bins", config.burst_bins);
-  said("shares_requests", config.shares_requests);
-  return said.text;
+  return config_text("chunk_log2", config.chunk_log2, "least_bytes", config.least_bytes, "wide_bins", config.wide_bins,
+                     "largest_log2", config.largest_log2, "arenas", config.arenas, "idle_bins", config.idle_bins,
+                     "burst_bins", config.burst_bins, "shares_requests", config.shares_requests);
 }
 #endif
 

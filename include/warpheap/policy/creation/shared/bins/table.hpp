@@ -10,13 +10,13 @@
 
 #include "../../../../sync/bulk_semaphore.hpp"
 #include "../../../../sync/collective_mutex.hpp"
+#include "../unit_pool.hpp"
 #include "header.hpp"
 #include "room_watch.hpp"
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace bins {
 
-/// Counts that no invariant rests on.
-enum class count : u32 { double_frees, foreign_frees, failures };
+using creation::count;
 
 /// Where a heap lies, by value: for the paths that every call takes.
 struct known_place {
@@ -62,6 +62,7 @@ template <class Layout, class Place>
 class basic_table {
  public:
   using layout = Layout;
+  using count = bins::count;
 
   basic_table() = default;
   WARPHEAP_HOST_DEVICE explicit basic_table(Place const& place) : place_{place} {}
@@ -78,6 +79,10 @@ class basic_table {
   WARPHEAP_HOST_DEVICE u32 arenas() const { return static_cast<u32>(shape() >> 16) & 0xffff; }
   WARPHEAP_HOST_DEVICE chunk_shape chunk() const { return {static_cast<u32>(shape()) & 0xff}; }
   WARPHEAP_HOST_DEVICE u64 pool_bytes() const { return u64{chunks()} << chunk().log2; }
+
+  WARPHEAP_HOST_DEVICE bool contains(void const* memory) const {
+    return reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(pool()) < pool_bytes();
+  }
 
   WARPHEAP_HOST_DEVICE static u64 words_bytes(u32 chunks, u32 arenas) {
     return arenas_offset + u64{arenas} * arena_bytes + align_up(4 * u64{chunks}, 128);
