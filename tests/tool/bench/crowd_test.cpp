@@ -149,20 +149,14 @@ TEST(Fragmentation, SaysHowMuchOfTheFreeBytesCanBeHadAsLargeBlocks) {
   }
 }
 
-/// Gives three blocks of 256 KiB, which no thread of the churn asks for, and refuses the fourth.
-class giving_three : public creation::toolkit {
- public:
-  static inline u32 given = 0;
-
-  void* create(size_t bytes) const { return bytes == 256 * kib && ++given == 4 ? nullptr : toolkit::create(bytes); }
-  static giving_three place(void*, size_t) { return {}; }
-};
-
 TEST(Fragmentation, SharesAreOfWhatWasAskedFor) {
   auto asked = crowd_request({kib}, {1});
   asked.repeat = 1;
-  giving_three::given = 0;
-  auto const row = bench::crowd(broken<giving_three>(), asked).back();
+  // Three blocks of 256 KiB, which no thread of the churn asks for, and not the fourth.
+  static u32 given = 0;
+  unlimited::serves = [](size_t bytes) { return bytes != 256 * kib || ++given != 4; };
+  auto const row = bench::crowd(broken<unlimited>(), asked).back();
+  unlimited::serves = unlimited::everything;
   ASSERT_THAT(row.figures, SizeIs(2));
   double const pool = 4 << 20, live = row.figures[0].second * pool;
   EXPECT_NEAR(row.figures[1].second, 3 * 256 * kib / (pool - live), 1e-9);
@@ -184,18 +178,13 @@ TEST(Fragmentation, IsOfWhatServesTheLargestBlocks) {
   EXPECT_THAT(row.skipped, HasSubstr("ring_buffer serves at most"));
 }
 
-/// Takes 110 ms for each block of 8 KiB.
-class sluggish : public creation::toolkit {
- public:
-  void* create(size_t bytes) const {
-    if (bytes == 8 * kib) std::this_thread::sleep_for(std::chrono::milliseconds{110});
-    return toolkit::create(bytes);
-  }
-  static sluggish place(void*, size_t) { return {}; }
-};
-
 TEST(Crowd, ARoundOfOverATenthOfASecondIsTheOnlyOne) {
-  auto const rows = bench::crowd(broken<sluggish>(), crowd_request({8 * kib, kib}, {1}));
+  unlimited::serves = [](size_t bytes) {
+    if (bytes == 8 * kib) std::this_thread::sleep_for(std::chrono::milliseconds{110});
+    return true;
+  };
+  auto const rows = bench::crowd(broken<unlimited>(), crowd_request({8 * kib, kib}, {1}));
+  unlimited::serves = unlimited::everything;
   ASSERT_THAT(rows, SizeIs(2 * 2 + 1));
   for (size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(rows[i].fault, "");

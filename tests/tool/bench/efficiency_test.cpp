@@ -111,7 +111,8 @@ TEST(Efficiency, FillsNoLargePoolAndMeasuresRangesOnAllOfIt) {
   asked.kernels = 1;
   asked.pool_bytes = 10_MiB;
   for (bool const resets : {true, false})
-    for (auto const& row : bench::efficiency(bench::test_subject<tbuddy_allocator>{"tbuddy", resets}, asked)) {
+    for (auto const& row :
+         bench::efficiency(stand_in_for(bench::test_subject<tbuddy_allocator>{"tbuddy", resets}), asked)) {
       bool const is_range = row.operation == "range";
       EXPECT_EQ(row.fault, "");
       EXPECT_EQ(row.skipped, is_range && !resets ? "tbuddy has one pool a process: ask for a smaller pool" : "");
@@ -121,8 +122,8 @@ TEST(Efficiency, FillsNoLargePoolAndMeasuresRangesOnAllOfIt) {
 
 TEST(Efficiency, GivesUpADriftThatTakesLong) {
   auto const asked = request_of_drift(0.3);
-  bench::test_subject<tbuddy_allocator> const subject{"tbuddy"};
-  auto const rows = bench::efficiency_rows<tbuddy_allocator>{subject, asked, 0}.measure();
+  auto const subject = stand_in_for(bench::test_subject<tbuddy_allocator>{"tbuddy"});
+  auto const rows = bench::efficiency_rows<any_allocator>{subject, asked, 0}.measure();
   ASSERT_THAT(rows, SizeIs(13));
   for (auto const& row : rows) {
     EXPECT_EQ(row.fault, "");

@@ -125,86 +125,54 @@ TEST(Growth, EndsWhereItIsTold) {
   EXPECT_EQ(told, 2u) << "and nothing is asked after the end";
 }
 
-/// What mutants of slab_bitmap begin with.
-template <class Mutant>
-struct mutant_of_slab_bitmap : creation::slab_bitmap<> {
-  static Mutant place(void* memory, size_t bytes) {
-    Mutant made;
-    static_cast<creation::slab_bitmap<>&>(made) = creation::slab_bitmap<>::place(memory, bytes);
-    return made;
-  }
-};
+/// Breaks one promise at a time, as a test tells it.
+struct broken_slabs : mutant_of_slab_bitmap<broken_slabs> {
+  enum class fault { ignores_growth, gives_one_block, misaligns, leaks, refuses_when_grown };
+  static inline fault what = {};
+  static inline size_t least = 0, most = 0;  ///< sizes that are misaligned
+  static inline bool grows = false;          ///< of the one heap that lives at a time
 
-/// Makes no blocks of the memory that it is told of.
-struct ignoring_growth : mutant_of_slab_bitmap<ignoring_growth> {
-  void extend(u64, u64, u64*, stream_view) const {}
-};
-
-/// Gives every thread the same block.
-struct giving_one_block : mutant_of_slab_bitmap<giving_one_block> {
-  void* create(size_t) const {
-    alignas(4096) static u8 block[4096];
-    return block;
-  }
-  void destroy(void*) const {}
-};
-
-/// Gives blocks at multiples of 8 and not of 16.
-struct misaligning_slabs : mutant_of_slab_bitmap<misaligning_slabs> {
-  void* create(size_t bytes) const {
-    auto* const block = static_cast<u8*>(slab_bitmap<>::create(bytes + 8));
-    return block ? block + 8 : nullptr;
-  }
-  void destroy(void* block) const {
-    if (block) slab_bitmap<>::destroy(static_cast<u8*>(block) - 8);
-  }
-};
-
-/// Refuses the seventh thread where the pool grows, which it knows from its set-up.
-struct refusing_when_grown : mutant_of_slab_bitmap<refusing_when_grown> {
   void initialize(stream_view on, u64 const* committed = nullptr) const {
     grows = committed != nullptr;
     slab_bitmap<>::initialize(on, committed);
   }
-  void* create(size_t bytes) const {
-    return grows && global_thread_index() == 7 ? nullptr : slab_bitmap<>::create(bytes);
+  void extend(u64 from, u64 to, u64* committed, stream_view on) const {
+    if (what != fault::ignores_growth) slab_bitmap<>::extend(from, to, committed, on);
   }
-  static inline bool grows = false;  // one heap lives at a time
-};
-
-/// Gives blocks of the sizes of one scenario at multiples of 8.
-template <size_t Least, size_t Most>
-struct misaligning_sizes : mutant_of_slab_bitmap<misaligning_sizes<Least, Most>> {
-  using sound = creation::slab_bitmap<>;
-  static bool is_wrong(void const* block) { return reinterpret_cast<u64>(block) % 16 == 8; }
-
   void* create(size_t bytes) const {
-    if (bytes < Least || bytes > Most) return sound::create(bytes);
-    auto* const block = static_cast<u8*>(sound::create(bytes + 8));
-    return block ? block + 8 : nullptr;
+    alignas(4096) static u8 one_block[4096];
+    if (what == fault::gives_one_block) return one_block;
+    if (what == fault::refuses_when_grown && grows && global_thread_index() == 7) return nullptr;
+    bool const misaligns = what == fault::misaligns && bytes >= least && bytes <= most;
+    auto* const block = static_cast<u8*>(slab_bitmap<>::create(bytes + (misaligns ? 8 : 0)));
+    return block && misaligns ? block + 8 : block;
   }
-  void destroy(void* block) const { sound::destroy(is_wrong(block) ? static_cast<u8*>(block) - 8 : block); }
+  void destroy(void* block) const {
+    if (what == fault::gives_one_block || (what == fault::leaks && global_thread_index() == 7)) return;
+    slab_bitmap<>::destroy(reinterpret_cast<u64>(block) % 16 == 8 ? static_cast<u8*>(block) - 8 : block);
+  }
 };
-
-template <class Creation>
-bench::result last_row() {
-  return bench::growth_scenario<Creation>{small_request()}.rows().back();
-}
 
 TEST(Growth, FindsBrokenHeapsAndStopsThere) {
+  using enum broken_slabs::fault;
   struct finding {
-    bench::result row;
+    broken_slabs::fault what;
     char const* operation;
     char const* fault;
+    size_t least = 0, most = ~size_t{0};
   };
-  for (auto const& [row, operation, fault] :
-       {finding{last_row<ignoring_growth>(), "trim", "memory that was mapped cannot be had"},
-        finding{last_row<giving_one_block>(), "fixed first_malloc", "blocks overlap another"},
-        finding{last_row<misaligning_slabs>(), "fixed first_malloc", "500 blocks are not aligned"},
-        finding{last_row<leaking>(), "fixed first_malloc", "1 blocks lost"},
-        finding{last_row<refusing_when_grown>(), "fixed first_malloc", "1 calls refused right after growth"},
-        finding{last_row<misaligning_sizes<65, 512>>(), "fixed churn", "blocks are not aligned"},
-        finding{last_row<misaligning_sizes<513, 4096>>(), "fixed long_churn", "blocks are not aligned"}}) {
+  for (auto const& [what, operation, fault, least, most] :
+       {finding{ignores_growth, "trim", "memory that was mapped cannot be had"},
+        finding{gives_one_block, "fixed first_malloc", "blocks overlap another"},
+        finding{misaligns, "fixed first_malloc", "500 blocks are not aligned"},
+        finding{leaks, "fixed first_malloc", "1 blocks lost"},
+        finding{refuses_when_grown, "fixed first_malloc", "1 calls refused right after growth"},
+        finding{misaligns, "fixed churn", "blocks are not aligned", 65, 512},
+        finding{misaligns, "fixed long_churn", "blocks are not aligned", 513, 4096}}) {
+    broken_slabs::what = what;
+    broken_slabs::least = least;
+    broken_slabs::most = most;
+    auto const row = bench::growth_scenario<broken_slabs>{small_request()}.rows().back();
     EXPECT_EQ(row.operation, operation) << fault;
     EXPECT_THAT(row.fault, HasSubstr(fault));
   }

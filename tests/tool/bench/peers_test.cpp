@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include "backend/backend.hpp"
+#include "tests/tool/bench/broken_allocators_fixture.hpp"
 #include "tests/tool/bench/small_request_fixture.hpp"
 #include "tests/tool/measured_fixture.hpp"
 
@@ -81,49 +82,37 @@ TEST(Peers, EndsWhereItIsTold) {
   EXPECT_THAT(measured_peers(asked), SizeIs(3));
 }
 
-/// What mutants of slab_bitmap begin with.
-template <class Mutant>
-struct peers_mutant : creation::slab_bitmap<> {
-  static Mutant place(void* memory, size_t bytes) {
-    Mutant made;
-    static_cast<creation::slab_bitmap<>&>(made) = creation::slab_bitmap<>::place(memory, bytes);
-    return made;
-  }
-};
+/// Breaks one promise at a time, as a test tells it.
+struct broken_member : mutant_of_slab_bitmap<broken_member> {
+  enum class fault { forgets_frees, disowns_blocks, gives_one_block };
+  static inline fault what = {};
+  static inline std::atomic<u64> frees{0};
 
-/// Forgets one free in a thousand.
-struct forgetting_frees : peers_mutant<forgetting_frees> {
+  void* create(size_t bytes) const {
+    alignas(4096) static u8 one_block[4096];
+    return what == fault::gives_one_block ? one_block : slab_bitmap<>::create(bytes);
+  }
   void destroy(void* block) const {
-    if (++calls % 1000 != 0) slab_bitmap<>::destroy(block);
+    bool const forgets = what == fault::gives_one_block || (what == fault::forgets_frees && ++frees % 1000 == 0);
+    if (!forgets) slab_bitmap<>::destroy(block);
   }
-  static inline std::atomic<u64> calls{0};
-};
-
-/// Takes no block for its own, so that local frees are posted to nobody.
-struct disowning : peers_mutant<disowning> {
-  bool contains(void const*) const { return false; }
-  memory_range untouched_pool() const { return {}; }
-};
-
-/// Gives every thread the same block.
-struct giving_one : peers_mutant<giving_one> {
-  void* create(size_t) const {
-    alignas(4096) static u8 block[4096];
-    return block;
+  // Frees of its own blocks are then posted to nobody.
+  bool contains(void const* block) const { return what != fault::disowns_blocks && slab_bitmap<>::contains(block); }
+  memory_range untouched_pool() const {
+    return what == fault::disowns_blocks ? memory_range{} : slab_bitmap<>::untouched_pool();
   }
-  void destroy(void*) const {}
 };
-
-template <class Creation>
-bench::result last_peers_row() {
-  return bench::peers_scenario<Creation>{small_request()}.rows().back();
-}
 
 TEST(Peers, FindsBrokenHeapsAndStopsThere) {
-  EXPECT_THAT(last_peers_row<forgetting_frees>().fault, HasSubstr("blocks are live, and not"));
-  EXPECT_THAT(last_peers_row<disowning>().fault, HasSubstr("0 frees wait, and not 500"));
-  EXPECT_THAT(last_peers_row<giving_one>().fault, HasSubstr("blocks overlap another"));
-  EXPECT_EQ(last_peers_row<giving_one>().operation, "drain");
+  using enum broken_member::fault;
+  auto const last_row = [](broken_member::fault what) {
+    broken_member::what = what;
+    return bench::peers_scenario<broken_member>{small_request()}.rows().back();
+  };
+  EXPECT_THAT(last_row(forgets_frees).fault, HasSubstr("blocks are live, and not"));
+  EXPECT_THAT(last_row(disowns_blocks).fault, HasSubstr("0 frees wait, and not 500"));
+  EXPECT_THAT(last_row(gives_one_block).fault, HasSubstr("blocks overlap another"));
+  EXPECT_EQ(last_row(gives_one_block).operation, "drain");
 }
 
 }}  // namespace warpheap::tool

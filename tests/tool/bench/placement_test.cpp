@@ -75,20 +75,12 @@ TEST(Placement, TakesNoMoreBlocksThanHalfOfThePoolHasBytesFor) {
 }
 
 /// An allocator of blocks 64 bytes apart: the range of 500 of them is known.
-class spacious : public creation::toolkit {
- public:
-  void* create(size_t) const { return memory() + 64 * global_thread_index(); }
-  void destroy(void*) const {}
-  static spacious place(void*, size_t) { return {}; }
-
- private:
-  static u8* memory() {
-    struct alignas(64) line {
-      u8 bytes[64];
-    };
-    static std::vector<line> lines(1 << 12);
-    return lines.front().bytes;
+struct spacious : mutant_of_slab_bitmap<spacious> {
+  void* create(size_t) const {
+    alignas(64) static u8 memory[1 << 18];
+    return memory + 64 * global_thread_index();
   }
+  void destroy(void*) const {}
 };
 
 TEST(Placement, TakesTheRangeFromTheLowestStartToTheHighestEnd) {

@@ -4,9 +4,9 @@
 
 #include <map>
 
+#include "backend/backend.hpp"
 #include "bench/correlation.hpp"
 #include "bench/scenarios/random_walk.hpp"
-#include "bench/scenarios/utilisation.hpp"
 #include "tests/tool/measured_fixture.hpp"
 #include "warpheap/all.hpp"
 
@@ -131,7 +131,7 @@ TEST(WalkScenarios, UtilisationCountsWhatWasAskedFor) {
   asked.repeat = 2;
   asked.sizes = {64, 1000, 1008, 4096, 100'000};
   asked.ranges = {{16, 512}};
-  auto const rows = bench::utilisation(bench::test_subject<rw_malloc_allocator>{.name = "rw_malloc"}, asked);
+  auto const rows = make_host_backend()->bench("utilisation", "rw_malloc", asked);
   ASSERT_THAT(rows, testing::SizeIs(6));
   for (auto const& row : rows) {
     EXPECT_EQ(row.fault, "");
@@ -153,7 +153,7 @@ TEST(WalkScenarios, UtilisationSkipsWhatIsNeverServed) {
   asked.repeat = 1;
   asked.sizes = {8192, 8193};
   asked.ranges = {{16, 10'000}};
-  auto const rows = bench::utilisation(bench::test_subject<corw_allocator>{.name = "corw"}, asked);
+  auto const rows = make_host_backend()->bench("utilisation", "corw", asked);
   ASSERT_THAT(rows, testing::SizeIs(3));
   EXPECT_DOUBLE_EQ(figures_of(rows[0])["utilisation"], 1);
   EXPECT_THAT(rows[1].skipped, HasSubstr("at most 8192"));

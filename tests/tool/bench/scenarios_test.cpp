@@ -259,18 +259,12 @@ TEST(Scenarios, InitTimesACountOfSlotsFromTheHostAndByAWarp) {
 }
 
 /// Counts a slot too many for each part of its pool.
-class miscounting : public creation::slab_bitmap<> {
- public:
-  miscounting() = default;
+struct miscounting : mutant_of_slab_bitmap<miscounting> {
   slot_part count_slots(size_t bytes, slot_share share) const {
     auto part = slab_bitmap<>::count_slots(bytes, share);
     ++part.count;
     return part;
   }
-  static miscounting place(void* memory, size_t bytes) { return miscounting{slab_bitmap<>::place(memory, bytes)}; }
-
- private:
-  explicit miscounting(slab_bitmap<> sound) : slab_bitmap<>{sound} {}
 };
 
 TEST(Scenarios, InitFindsCountsThatDiffer) {

@@ -389,22 +389,20 @@ TEST(BrokenAllocators, AreCaughtByBlocksThatLiveAcrossKernels) {
 }
 
 /// Faults after the checked steps are found when the slots are emptied.
-template <class Creation>
-std::string fault_after_timed_steps() {
-  using allocator_type =
-      allocator<Creation, distribution::none, oom::return_null, pool_for<Creation>, alignment::shrink<16>>;
-  basic_heap<allocator_type> heap{one_mib};
+template <class Allocator>
+std::string fault_after_timed_steps(bench::test_subject<Allocator> const&) {
+  basic_heap<Allocator> heap{one_mib};
   slot_load const load{load_kind::constant, {64, 64}, one_mib, 0.1, 10, 1};
-  bench::slot_table<allocator_type> slots{heap, load.slots()};
+  bench::slot_table<Allocator> slots{heap, load.slots()};
   slots.play(load.filling());
   slots.time(load, 1, 3);
   return slots.fault_of_emptying();
 }
 
 TEST(BrokenAllocators, AreCaughtAtTheEndOfTimedSteps) {
-  EXPECT_THAT(fault_after_timed_steps<overlapping>(), HasSubstr("blocks overlap another"));
-  EXPECT_THAT(fault_after_timed_steps<leaking>(), HasSubstr("blocks lost"));
-  EXPECT_EQ(fault_after_timed_steps<creation::slab_bitmap<>>(), "");
+  EXPECT_THAT(fault_after_timed_steps(broken<overlapping>()), HasSubstr("blocks overlap another"));
+  EXPECT_THAT(fault_after_timed_steps(broken<leaking>()), HasSubstr("blocks lost"));
+  EXPECT_EQ(fault_after_timed_steps(broken<creation::slab_bitmap<>>()), "");
 }
 
 }}  // namespace warpheap::tool

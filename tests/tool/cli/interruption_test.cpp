@@ -177,16 +177,17 @@ TEST_F(Interruption, ThatTheParentIgnoresIsIgnored) {
 TEST(Scenarios, EndEarlyWithTheRowsThatAreFinished) {
   auto const on = make_host_backend();
   bench::request asked;
-  asked.pool_bytes = u64{4} << 20;
   asked.repeat = 1;
   asked.threads = asked.rounds = 8;
   asked.sizes = {512, 2048};
-  asked.ranges = {{16, 64}, {64, 128}};
+  asked.ranges = {{512, 1024}, {1024, 2048}};
   asked.workers = {32, 64};
   asked.levels = {0.5};
+  asked.left_shares = {0.5, 0.25, 0.1};
   asked.kernels = 1;  // of long_churn ten, one for each row
   for (auto const& each : on->scenarios()) {
     auto const& scenario = each.name;
+    asked.pool_bytes = u64{scenario == "efficiency" ? 1u : 4u} << 20;
     u64 calls = 0, most_calls = ~u64{0};
     asked.proceed = [&](std::string const&, u64, u64) { return calls++ < most_calls; };
     auto const measure = [&] {

@@ -43,11 +43,17 @@ bench::request request_of(std::string const& scenario) {
   asked.page_shares = {0.5};
   asked.kernels = 16;  // as many as fill_level makes without
   asked.scale = 6;
+  if (scenario == "growth" || scenario == "efficiency") asked.kernels = 8;  // as many as without
+  // These take long where a pool has many blocks.
   if (scenario == "growth") {
-    asked.pool_bytes = u64{64} << 20;  // its least is more than 2 MiB
-    asked.kernels = 8;                 // as many as without
+    asked.pool_bytes = u64{32} << 20;  // its least is more than 2 MiB
+    asked.ranges = {{2048, 8192}};
   }
-  if (scenario == "efficiency") asked.kernels = 8;  // as many as without
+  if (scenario == "efficiency") asked.pool_bytes = u64{1} << 20;
+  if (scenario == "fragmentation") {
+    asked.sizes = {8192};
+    asked.ranges = {{1024, 4096}};
+  }
   // Enough that the pool is as large as it may be.
   if (scenario == "exhaust" || scenario == "fill_level" || scenario == "long_churn" || scenario == "map")
     asked.threads = 4000;
@@ -57,11 +63,12 @@ bench::request request_of(std::string const& scenario) {
 using option_change = void (*)(bench::request&);
 
 std::map<std::string, option_change> const changes{
-    {"--pool", [](bench::request& asked) { asked.pool_bytes = u64{1} << 20; }},
+    {"--pool",
+     [](bench::request& asked) { asked.pool_bytes = asked.pool_bytes == 1 << 20 ? u64{2} << 20 : u64{1} << 20; }},
     {"--sizes", [](bench::request& asked) { asked.sizes = {512}; }},
     {"--ranges",
      [](bench::request& asked) {
-       asked.ranges = {{128, 512}};
+       asked.ranges = {{512, 2048}};
      }},
     {"--threads", [](bench::request& asked) { asked.threads = 200; }},
     {"--workers", [](bench::request& asked) { asked.workers = {50}; }},

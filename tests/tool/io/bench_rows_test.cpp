@@ -29,15 +29,17 @@ std::string too_wide(std::string const& text) {
 
 /// Those of some options that `scenario` uses.
 std::string options_of(std::string const& scenario) {
+  // Where a pool is full, or holds slots, many small blocks take long.
   bool const is_of_slots = scenario == "fill_level" || scenario == "long_churn" || scenario == "map";
+  bool const fills = is_of_slots || scenario == "fragmentation" || scenario == "growth" || scenario == "efficiency";
   std::map<std::string, std::string> const values{{"--allocator", "slab_bitmap,halloc,ring_buffer"},
-                                                  {"--pool", "2MiB"},
-                                                  {"--sizes", "64,1024,9000"},
-                                                  {"--ranges", is_of_slots ? "900-8192" : "16-64,16-9000"},
+                                                  {"--pool", fills ? "1MiB" : "2MiB"},
+                                                  {"--sizes", fills ? "1024,9000" : "64,1024,9000"},
+                                                  {"--ranges", fills ? "900-8192" : "16-64,16-9000"},
                                                   {"--threads", "96"},
                                                   {"--workers", "32,96"},
                                                   {"--levels", "0.5,1.5"},
-                                                  {"--kernels", "10"},
+                                                  {"--kernels", is_of_slots ? "10" : "2"},
                                                   {"--rounds", "4"},
                                                   {"--repeat", "1"}};
   std::string typed;
