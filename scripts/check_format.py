@@ -18,6 +18,7 @@ import tempfile
 import compilers
 
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
+MARKS = {".html": ("{#", " #}"), ".css": ("/*", " */")}  # of comments; .html are templates
 CXX = (".hpp", ".cuh", ".cpp", ".cu")
 NESTED_INLINE = re.compile(r"\bnamespace\s[\w:\s]*::\s*inline\b")
 NO_CODE = re.compile(r"""//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\\n])'""", re.DOTALL)
@@ -35,8 +36,8 @@ def commented():
 def split_at_licence(name, text):
     """What comes before the line of the licence, that line, and the text behind it, which may begin with the line."""
     before, rest = text.partition("\n")[::2] if text.startswith("#!") else ("", text)
-    mark = "//" if name.endswith(CXX) else "#"
-    return before and before + "\n", f"{mark} {LICENCE}\n", rest
+    begin, end = MARKS.get(pathlib.Path(name).suffix, ("//" if name.endswith(CXX) else "#", ""))
+    return before and before + "\n", f"{begin} {LICENCE}{end}\n", rest
 
 
 def unlicensed(root, names):

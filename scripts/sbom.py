@@ -18,6 +18,8 @@ DEPENDENCIES = [
     ("CLI11", "libcli11-dev", "BSD-3-Clause", "BUILD_DEPENDENCY_OF"),  # the tool
     ("fmt", "libfmt-dev", "MIT", "BUILD_DEPENDENCY_OF"),
     ("nlohmann-json", "nlohmann-json3-dev", "MIT", "BUILD_DEPENDENCY_OF"),
+    ("Jinja2", "python3-jinja2", "BSD-3-Clause", "OPTIONAL_DEPENDENCY_OF"),  # pages of results
+    ("matplotlib", "python3-matplotlib", "PSF-2.0", "OPTIONAL_DEPENDENCY_OF"),
     ("googletest", "libgtest-dev", "BSD-3-Clause", "TEST_DEPENDENCY_OF"),
     ("benchmark", "libbenchmark-dev", "Apache-2.0", "TEST_DEPENDENCY_OF"),
 ]

@@ -78,6 +78,8 @@ def build():
     if not run_doxygen(BUILD / "xml") or not run_sphinx("html", source_tree(BUILD / "source"), html):
         return False
     shutil.copy(ROOT / check_report.PAGE, html / "report.html")
+    (html / "performance").mkdir()
+    shutil.copy(ROOT / check_report.TABLES, html / "performance")
     outer, members = documented_names.public_names(BUILD / "xml")
     found = documented_names.faults(outer, members, documented_names.placed_names(html / "objects.inv"))
     found += [f"{header} is not in {SITE}Doxyfile" for header in unread_headers(outer)]

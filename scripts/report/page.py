@@ -1,127 +1,163 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page: one file of HTML that is well-formed XML too, with its style sheet and pictures in it, and no script."""
+"""The page: what stands on it, in order. page.html and tables.html say how. It is well-formed XML too, and has no script."""
 
 import itertools
+import pathlib
 import re
 
-import bar_chart
-import dot_chart
-import header
-import line_chart
-import panels as charts
-import sections
-import summary
-from markup import Markup, element, joined, style
-from stylesheet import STYLE
-from text import listed
+import charts
+import comparison
+import heap_map
+import jinja2
+import panels
+import scenarios
+import tables
+from markupsafe import Markup
+from text import listed, printable
+
+MOST_CHARTS, MOST_OF_A_NUMBER = 72, 6
+# What the first screen shows: title, scenario, operation.
+FIRST = (("Speed: malloc in bursts", "burst", "malloc"), ("Memory efficiency: how full a pool gets", "utilisation", "fill"))
 
 
-def _free_name(name, taken):
+def _unique(name, taken):
     """The name as an id or a file can have it, with a number where it is taken."""
-    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", name)
-    numbered = itertools.chain([name], (f"{name}-no-{number}" for number in itertools.count(2)))
-    return next(each for each in numbered if each not in taken)
+    name = re.sub(r"[^A-Za-z0-9.-]+", "-", name)
+    made = next(each for each in itertools.chain([name], (f"{name}-no-{n}" for n in itertools.count(2))) if each not in taken)
+    taken.add(made)
+    return made
+
+
+class _Section:
+    """A scenario: its numbers as (heading, panels), with their tables."""
+
+    def __init__(self, name, rows, machines, identities):
+        self.known = scenarios.scenario_of(name, rows)
+        self.id, self.name, self.rows = _unique(name, identities), name, rows
+        self.views = [(view, panels.panels_of(rows, self.known, view, machines)) for view in self.known.views]
+        self.maps = list(heap_map.maps_of(rows)) if name == "map" else []
+
+    def leave_out(self, first):
+        """What the first screen shows is not drawn again."""
+        self.drawn = [(view, [panel for panel in some if panel not in first]) for view, some in self.views]
+        self.above = sum(panel in first for _, some in self.views for panel in some)
+
+    def tables(self):
+        made = [tables.leaders(panel) for _, some in self.views for panel in some]
+        return [table for table in made if table]
+
+    def raw(self):
+        return tables.raw(self.rows)
+
+    def sources(self):
+        """{commit: numbers of the files} of what is shown."""
+        shown = [row for _, some in self.views for panel in some for row in panel.rows()]
+        shown += [row for _, rows in self.maps for row in rows]
+        made = {}
+        for number, commit in sorted({(row.source.number, row.source.commit) for row in shown}):
+            made.setdefault(commit, []).append(number)
+        return made
 
 
 class Page:
-    """Collects sections, and the pictures in them by name."""
-
-    def __init__(self, sources, before):
-        self.sources, self.before = sources, before
+    def __init__(self, sources, before=None):
+        self.sources, self.before = sources, before or []
         self.rows = [row for source in sources for row in source.rows]
-        self.machines = charts.machine_names(sources)
-        self.others = {}  # styles of names that have none of their own
-        self.pictures = {}
-        self.sections = []  # (id, heading, body)
+        self.machines = panels.machine_names(sources)
+        self.pictures, self.themes, self.most_lines = {}, charts.THEMES, charts.MOST_LINES
+        self.notes = list(self._notes(before is not None))
+        taken = {"files", "loads", "compared", "others", "top"}
+        names = dict.fromkeys(row.scenario for row in self.rows)
+        order = sorted(names, key=lambda name: (name not in scenarios.KNOWN, [*scenarios.KNOWN, *names].index(name)))
+        self.sections = [
+            _Section(name, [row for row in self.rows if row.scenario == name], self.machines, taken) for name in order
+        ]
+        self.first = list(self._first())
+        for section in self.sections:
+            section.leave_out([panel for *_, panel in self.first])
+        numbers = [some for section in self.sections for _, some in section.drawn]
+        self.most = next(
+            (most for most in range(MOST_OF_A_NUMBER, 1, -1) if sum(min(most, len(some)) for some in numbers) <= MOST_CHARTS), 1
+        )
+        self.loads = []
+        for where, name in self.machines.items():
+            sentence, table = tables.common_loads([row for row in self.rows if row.source.where == where])
+            if table.rows:
+                self.loads.append((name, where[0] == "host", sentence, table))
+        self.compared = self._compared() if before is not None else None
+        self.others = [(source, tables.others(source)) for source in sources if source.others]
 
-    def picture(self, name, drawn):
-        """A picture as it stands on the page."""
-        self.pictures[_free_name(name.replace("_", "-"), self.pictures)] = drawn
-        return element("figure", drawn.inline())
+    def title(self):
+        names = listed("the host backend" if name == "host backend" else name for name in self.machines.values())
+        return f"Warpheap: allocators measured on {names}" if names else "Warpheap: no results"
+
+    def _notes(self, compares):
+        """What a reader must know before comparing anything."""
+        everything = self.sources + self.before
+        commits = {source.commit for source in self.sources if source.rows}
+        if any(source.backend == "host" for source in everything):
+            yield (
+                "Results of the host backend are on this page: lanes are fibers on a CPU. They show that programs run and how "
+                "allocators behave; they say nothing of speed on a GPU."
+            )
+        if len(self.machines) > 1:
+            yield f"Results of {len(self.machines)} machines, drivers or backends are on this page. No chart mixes them: each names its own."
+        if len(commits) > 1:
+            yield (
+                f"Results of {len(commits)} commits are on this page. Below each scenario stands which are in it; small differences "
+                "between commits say nothing."
+            )
+        sets = [{source.where for source in some if source.rows} for some in (self.before, self.sources)]
+        if compares and sets[0] != sets[1]:
+            yield "Before and after are not of the same machines, drivers and backends: their ratios are not those of the code alone."
+        if any(source.commit.endswith("-dirty") for source in everything):
+            yield "Some results are of a source that was changed after its commit (-dirty)."
+
+    def _compared(self):
+        pairs, *alone = comparison.pairs_of([row for source in self.before for row in source.rows], self.rows)
+        picture = self._picture("before-and-after", comparison.draw(pairs)) if pairs else ""
+        return len(pairs), alone, picture, *comparison.told(pairs)
+
+    def _picture(self, name, picture):
+        self.pictures[name := _unique(name, set(self.pictures))] = picture
+        return picture.inline(name)
 
     def chart(self, name, panel):
-        if isinstance(panel, bar_chart.Bars):
-            return self.picture(name, bar_chart.draw(panel, self.others))
-        draw = line_chart.draw if charts.is_lines(panel) else dot_chart.draw
-        return self.picture(name, draw(panel, self.others))
+        """For the template: the panel's picture."""
+        return self._picture(name, charts.draw(panel))
 
-    def add(self, identity, heading, *body):
-        taken = {"files", *(each for each, _, _ in self.sections)}
-        self.sections.append((_free_name(identity, taken), heading, joined(body)))
+    def map(self, title, rows):
+        return self._picture("map", heap_map.draw(title, rows))
 
+    def _first(self):
+        """(title, name, panel) of the first screen: of each number the chart with the most to compare."""
+        for title, scenario, operation in FIRST:
+            found = [(view, some) for section in self.sections if section.name == scenario for view, some in section.views]
+            chosen = [(title, f"{scenario}-{view.y}", panel) for view, some in found for panel in some if panel.group == operation]
+            yield from chosen[:1]
 
-OF_HOST = Markup("<p>Do not choose an allocator by these times: on a GPU the order is another one.</p>")
-OF_EVEN = Markup(
-    '<p class="from">A difference within the spread of the repetitions counts as none, however large it is; charts show the '
-    "spread. <b>null</b>, <b>direct</b> and the floors are kernels without an allocator. Charts, tables and raw numbers "
-    "follow.</p>"
-)
-
-
-def _add_summary(page):
-    parts = []
-    for machine, name in page.machines.items():
-        rows = [row for row in page.rows if row.source.where == machine]
-        cards, sentence = summary.cards(rows), summary.overall(rows)
-        if cards:
-            parts += [element("h3", f"On {name}")] if len(page.machines) > 1 else []
-            parts += [OF_HOST] if machine[0] == "host" else []
-            parts += [element("p", sentence), element("div", cards, class_="cards")]
-    if not parts:
-        return
-    is_host = all(where[0] == "host" for where in page.machines)
-    title = "Which allocator is ahead on the host backend" if is_host else "Which allocator to take"
-    page.add("summary", title, *parts, OF_EVEN)
+    def where(self, sources):
+        """(names and values, commits) of each machine of some results."""
+        groups = {}
+        for source in sources:
+            groups.setdefault(source.where, []).append(source)
+        for where, some in groups.items():
+            dates = sorted(str(source.machine.get("time") or "?")[:10] for source in some)
+            date = " to ".join(dict.fromkeys((dates[0], dates[-1])))
+            cells = dict(zip(panels.WHERE, (value or "none" for value in where)), measured=date, files=len(some))
+            yield cells, listed(dict.fromkeys(source.commit for source in some))
 
 
-def _title(page):
-    names = listed("the host backend" if name == "host backend" else name for name in page.machines.values())
-    return f"Warpheap: allocators measured on {names}" if names else "Warpheap: no results"
+def _printable(value):
+    return value if isinstance(value, Markup) else printable(value)
 
 
-def _head(title):
-    return element(
-        "head",
-        element("meta", charset="utf-8"),
-        "\n",
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        "\n",
-        element("meta", name="color-scheme", content="light dark"),
-        element("title", title),
-        style(STYLE),
-    )
-
-
-def html_of(page):
-    title = _title(page)
-    links = [part for name, heading, _ in page.sections for part in (element("a", heading, href=f"#{name}"), " ")]
-    links.append(element("a", "Files", href="#files"))
-    body = [element("section", element("h2", heading), text, id=name) for name, heading, text in page.sections]
-    above = [element("h1", title), header.machines(page.sources, "After" if page.before else "")]
-    above += [header.machines(page.before, "Before")] if page.before else []
-    above += [header.warnings(page)]
-    above += [] if page.rows else [element("p", "These files have no rows of a benchmark.")]
-    leads = bool(page.sections) and page.sections[0][0] == "summary"
-    lines = [
-        element("header", *above),
-        *body[:leads],
-        joined([element("nav", *links), header.HOW_TO_READ]),
-        *body[leads:],
-        header.files(page),
-    ]
-    content = [part for line in lines for part in ("\n", line)]
-    html = element(
-        "html", _head(title), "\n", element("body", *content[1:]), lang="en", xmlns="http://www.w3.org/1999/xhtml"
-    )
-    return Markup("<!DOCTYPE html>\n") + html + "\n"
-
-
-def build(sources, before=None):
-    """The page of some results; with older ones, a comparison too. Returns its HTML and its pictures by name."""
-    page = Page(sources, before)
-    _add_summary(page)
-    sections.add_comparison(page)
-    sections.add_scenarios(page)
-    sections.add_papers(page)
-    sections.add_others(page)
-    return html_of(page), page.pictures
+def build(page, tables_at=""):
+    """(HTML of the page, HTML of its tables). The tables are on a page of their own where `tables_at` is that page's address."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(pathlib.Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined, finalize=_printable, keep_trailing_newline=True,
+    )  # fmt: skip
+    given = {"page": page, "tables_at": tables_at, "style": Markup((pathlib.Path(__file__).parent / "style.css").read_text())}
+    made = [environment.get_template(name).render(given) for name in ("page.html", "tables.html")]
+    return made

@@ -15,21 +15,8 @@ import sys
 LEAST_NUMBER, MOST_NUMBER = 1e-100, 1e100
 MACHINE_KEYS = ("cpu", "device", "driver", "cuda", "commit", "time")
 # What a row of a benchmark has beside its figures.
-ROW_KEYS = {
-    "scenario",
-    "allocator",
-    "primitive",
-    "backend",
-    "operation",
-    "parameters",
-    "times_us",
-    "median_us",
-    "operations_per_second",
-    "failures",
-    "checked",
-    "fault",
-    "skipped",
-}
+ROW_KEYS = set("scenario allocator primitive backend operation parameters times_us median_us operations_per_second failures checked fault "
+               "skipped".split())  # fmt: skip
 
 
 class Fault(Exception):
@@ -136,20 +123,20 @@ def is_number(value):
 
 def _check_row(fields, place):
     """Raises Fault if a benchmark's row has not the types that it must have."""
-    parameters = fields.get("parameters") or {}
+    parameters, times = fields.get("parameters") or {}, fields.get("times_us") or []
     if not isinstance(parameters, dict):
         raise Fault(f"{place}: parameters is no object")
     for name, value in parameters.items():
         if not is_number(value) and not isinstance(value, str):
             raise Fault(f"{place}: parameters: {name} is neither a number nor text")
-    times = fields.get("times_us") or []
     if not isinstance(times, list) or not all(is_number(time) and time >= 0 for time in times):
         raise Fault(f"{place}: times_us is no list of times")
+    told = {name: value for name, value in fields.items() if value is not None}
     for name in ("median_us", "operations_per_second", "failures"):
-        if fields.get(name) is not None and not (is_number(fields[name]) and fields[name] >= 0):
+        if not is_number(told.get(name, 0)) or told.get(name, 0) < 0:
             raise Fault(f"{place}: {name} is no number, or less than 0")
     for name in ("scenario", "operation", "allocator", "primitive", "backend", "skipped", "fault"):
-        if fields.get(name) is not None and not isinstance(fields[name], str):
+        if not isinstance(told.get(name, ""), str):
             raise Fault(f"{place}: {name} is no text")
     if not fields["scenario"]:
         raise Fault(f"{place}: scenario is empty")
@@ -157,22 +144,11 @@ def _check_row(fields, place):
 
 def _graph_row(fields):
     """A result of `warpheap graph` as a benchmark's row."""
+    kept = {key: fields[key] for key in ("allocator", "mallocs", "frees", "live_bytes", "peak_bytes", "lost", "failures") if key in fields}
+    parameters = {"input": str(fields.get("input", "?")), "edges": fields["edges"], "pool_bytes": fields.get("pool_bytes", 0)}
     microseconds = fields["seconds"] * 1e6
-    kept = {key: fields[key] for key in ("mallocs", "frees", "live_bytes", "peak_bytes", "lost") if key in fields}
-    return {
-        "scenario": "graph",
-        "allocator": fields.get("allocator"),
-        "operation": "build and change",
-        "parameters": {
-            "input": str(fields.get("input", "?")),
-            "edges": fields["edges"],
-            "pool_bytes": fields.get("pool_bytes", 0),
-        },
-        "times_us": [microseconds],
-        "median_us": microseconds,
-        "failures": fields.get("failures", 0),
-        **kept,
-    }
+    return {"scenario": "graph", "operation": "build and change", "parameters": parameters, "times_us": [microseconds],
+            "median_us": microseconds, **kept}  # fmt: skip
 
 
 def _rows_of(name, document):
@@ -193,10 +169,8 @@ def source_of(name, content):
         raise Fault(f"{name}: {fault}") from None
     except UnicodeDecodeError as fault:
         raise Fault(f"{name}: not {fault.encoding.upper()}: {fault.reason} at byte {fault.start}") from None
-    except ValueError as fault:
+    except (ValueError, RecursionError) as fault:
         raise Fault(f"{name}: not JSON: {fault}") from None
-    except RecursionError:
-        raise Fault(f"{name}: not JSON: nested too deeply") from None
     if not isinstance(document, dict):
         raise Fault(f"{name}: the document is no object")
     if document.get("schema", 1) != 1:
@@ -219,31 +193,19 @@ def source_of(name, content):
     return source
 
 
-def _files_of(typed):
-    if typed == "-":
-        return [typed]
-    path = pathlib.Path(typed)
-    if not os.path.isdir(typed):
-        return [path]
-    found = sorted(path.glob("*.json"))
-    if not found:
-        raise Fault(f"{typed}: no .json file in this folder")
-    return found
-
-
 def read_all(typed):
-    """The sources of files and folders, numbered from 1."""
-    sources = []
+    """The sources of files, of all in folders, and of standard input, numbered from 1."""
+    paths, sources = [], []
     for name in typed:
-        for path in _files_of(name):
-            if path == "-":
-                sources.append(source_of("<stdin>", sys.stdin.buffer.read()))
-                continue
-            try:
-                content = path.read_bytes()
-            except OSError as fault:
-                raise Fault(f"{path}: {fault.strerror}") from None
-            sources.append(source_of(str(path), content))
-    for number, source in enumerate(sources, 1):
-        source.number = number
+        found = sorted(pathlib.Path(name).glob("*.json")) if os.path.isdir(name) else [name]
+        if not found:
+            raise Fault(f"{name}: no .json file in this folder")
+        paths += found
+    for number, path in enumerate(paths, 1):
+        try:
+            content = sys.stdin.buffer.read() if path == "-" else pathlib.Path(path).read_bytes()
+        except OSError as fault:
+            raise Fault(f"{path}: {fault.strerror}") from None
+        sources.append(source_of("<stdin>" if path == "-" else str(path), content))
+        sources[-1].number = number
     return sources

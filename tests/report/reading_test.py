@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with results that cannot be read is one line that names the file, and the exit status is 2; what can be read makes
-a page."""
+"""What is wrong with results that cannot be read is one line that names the file, and the exit status is 2; what can be read makes a page."""
 
-import copy
 import json
 import os
 import pathlib
-import random
+import re
+import subprocess
+import sys
 import unittest
 import xml.etree.ElementTree
 
-from report_fixture import ROOT, CommandTest, burst, document, page, results, row
+from report_fixture import ROOT, SVG, CommandTest, Page, burst, document, row
+
+SCRIPTS = ROOT / "scripts" / "report"
 
 
 class TheCommand(CommandTest):
@@ -99,65 +101,78 @@ class TheCommand(CommandTest):
         self.assertEqual(self.run_report(file, "--output", older)[0], 0)
         self.assertTrue(pathlib.Path(older).read_text().startswith("<!DOCTYPE html>"))
 
+    def test_writes_tables_to_a_page_of_their_own_that_the_page_leads_to(self):
+        file = self.write("a.json", document(burst("slab_bitmap", 20), burst("scatter", 30)))
+        (self.folder / "more").mkdir()
+        places = [str(self.folder / each) for each in ("page.html", "more/tables.html")]
+        self.assertEqual(self.run_report(file, "--output", places[0], "--tables", places[1])[0], 0)
+        html, tables = (Page(pathlib.Path(each).read_text()) for each in places)
+        self.assertIn("more/tables.html#burst", html.text)
+        self.assertNotIn('class="raw"', html.text)
+        self.assertEqual(len(tables.raw_rows(tables.section("burst"))), 2)
+
     def test_writes_pictures_that_stand_alone(self):
         rows = [burst("slab_bitmap", size / 10, size) for size in (16, 64, 256)]
         file, images = self.write("a.json", document(*rows)), self.folder / "images"
         arguments = [file, "--output", str(self.folder / "page.html"), "--images", str(images)]
         status, _, err = self.run_report(*arguments)
-        self.assertEqual(status, 0, err)
+        self.assertEqual((status, err), (0, ""))
         drawing = (images / "burst-median-us.svg").read_text()
-        xml.etree.ElementTree.fromstring(drawing)
+        self.assertIn("slab_bitmap", [each.text for each in xml.etree.ElementTree.fromstring(drawing).iter(f"{SVG}text")])
         self.assertNotIn("var(", drawing)
-        self.assertIn("slab_bitmap", drawing)
-        told = (images / "burst-median-us.png").exists() or "rsvg-convert (Debian: librsvg2-bin) was not found" in err
-        self.assertTrue(told, err)
+        self.assertTrue((images / "burst-median-us.png").read_bytes().startswith(b"\x89PNG"))
 
+    def test_says_what_to_install_where_a_package_is_missing(self):
+        call = "import needed; needed.find(('json', 'no_such_package'), system='/nowhere')"
+        done = subprocess.run([sys.executable, "-B", "-c", call], cwd=SCRIPTS, capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1))
+        self.assertIn("no_such_package missing", done.stderr)
+        self.assertIn("apt-get install python3-jinja2 python3-matplotlib", done.stderr)
 
-class Documents(unittest.TestCase):
-    def test_of_any_content_make_a_page_or_a_fault(self):
-        """Parts of real documents are dropped, doubled or replaced, by a seed."""
-        values = [None, 0, -1, 1e300, 5e-324, "", "text", True, [], {}, [1], {"a": 1}, 2.5, 10**30, [-1.0]]
-        documents = []
-        for path in sorted((ROOT / "bench" / "results").glob("*.json")):
-            made = json.loads(path.read_text())
-            if isinstance(made.get("results"), list):
-                made["results"] = made["results"][:12] + made["results"][-4:]
-            documents.append(made)
-        pages = 0
-        for seed in range(1000):
-            draw = random.Random(seed)
-            changed = copy.deepcopy(draw.choice(documents))
-            for _ in range(draw.randint(1, 4)):
-                self.change(changed, draw, values)
-            try:
-                source = results.source_of("x.json", json.dumps(changed))
-            except results.Fault as fault:
-                self.assertTrue(str(fault).startswith("x.json: "))
-                continue
-            with self.subTest(seed=seed):
-                text, pictures = page.build([source])
-                xml.etree.ElementTree.fromstring(text.partition("\n")[2])
-                for picture in pictures.values():
-                    self.assertNotRegex(picture.inline(), r"\b(nan|inf)\b")
-                pages += 1
-        self.assertGreater(pages, 300)
+    def test_prints_nothing_that_steers_a_terminal(self):
+        file = self.write("a\x1b[2J.json", document(row(kind=[1], **{"\x1b]0;x\x07\r\n": [2]})))
+        status, out, err = self.run_report(file, "--output", str(self.folder / "page.html"))
+        self.assertEqual((status, out, err.count("\n")), (2, "", 1))
+        self.assertIsNone(re.search(r"[\0-\x09\x0b-\x1f\x7f-\x9f]", err), err)
 
-    def change(self, document, draw, values):
-        """Changes one thing somewhere in the document."""
-        place = document
-        while True:
-            keys = list(place) if isinstance(place, dict) else list(range(len(place)))
-            if not keys:
-                return
-            key = draw.choice(keys)
-            if isinstance(place[key], (dict, list)) and place[key] and draw.random() < 0.85:
-                place = place[key]
-                continue
-            if draw.random() < 0.3:
-                del place[key]
-            else:
-                place[key] = copy.deepcopy(draw.choice(values))
-            return
+    def test_takes_any_name_of_a_file_that_a_system_has(self):
+        name = self.folder / "\udcff\x1b.json"
+        name.write_text(json.dumps(document(row())))
+        target = self.folder / "\udcfe.html"
+        status, out, err = self.run_report(str(name), "--output", str(target))
+        self.assertEqual((status, err), (0, ""))
+        self.assertIn("\ufffd\ufffd.json", target.read_bytes().decode())
+        self.assertIn("\ufffd.html: 1 rows", out)
+
+    def test_reads_and_writes_bytes_whatever_the_locale(self):
+        given = json.dumps(document(row(allocator="café")), ensure_ascii=False)
+        command = [sys.executable, "-B", str(SCRIPTS), "-", "--output"]
+        for coding, locale, name in (("utf-8-sig", "C", "-"), ("utf-16", "C", "é.html"), ("utf-8", "C.UTF-8", "é.html")):
+            variables = {"LC_ALL": locale, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PATH": "/usr/bin:/bin"}
+            target = name if name == "-" else str(self.folder / name)
+            done = subprocess.run([*command, target], input=given.encode(coding), capture_output=True, env=variables)
+            self.assertEqual((done.returncode, done.stderr), (0, b""), (coding, locale))
+            self.assertIn("café", done.stdout.decode() if name == "-" else pathlib.Path(target).read_text("utf-8"))
+        done = subprocess.run([*command, "-"], input=b'{"a": "\xff"}', capture_output=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(b"<stdin>: not UTF-8", done.stderr)
+
+    def test_leaves_no_half_of_a_page(self):
+        file = self.write("a.json", document(row()))
+        limited = f"ulimit -f 1; exec {sys.executable} -B {SCRIPTS} {file} --output {self.folder}/page.html"
+        done = subprocess.run(["bash", "-c", "trap '' XFSZ; " + limited], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertRegex(done.stderr, "^warpheap report: --output: .*page.html: File too large\n$")
+        self.assertEqual([each.name for each in self.folder.iterdir()], ["a.json"])
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run(
+                [sys.executable, "-B", str(SCRIPTS), file, "--output", "-"],
+                stdout=full,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        self.assertNotIn("Traceback", done.stderr)
+        self.assertIn("--output: -: No space left on device", done.stderr)
 
 
 if __name__ == "__main__":

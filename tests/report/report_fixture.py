@@ -12,8 +12,11 @@ import unittest
 import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "scripts" / "report"))
+sys.path[:0] = [str(ROOT / "scripts" / "report"), str(ROOT / "scripts")]
 
+import needed  # noqa: E402
+
+needed.find()
 import page  # noqa: E402
 import results  # noqa: E402
 
@@ -78,44 +81,59 @@ def sources_of(*documents):
     return made
 
 
+def words_of(element):
+    """All text, with single spaces."""
+    return " ".join(" ".join(element.itertext()).split())
+
+
 class Page:
     """A page that was made, and its parts."""
 
-    def __init__(self, text, pictures=None):
-        self.text, self.pictures = text, pictures
-        self.root = xml.etree.ElementTree.fromstring(text.partition("\n")[2])
+    def __init__(self, text, made=None):
+        self.text, self.made = text, made
+        self.root = xml.etree.ElementTree.fromstring(text.partition("<!DOCTYPE html>")[2])
 
     def section(self, identity):
         return next((each for each in self.root.iter(f"{HTML}section") if each.get("id") == identity), None)
 
     def words(self, element=None):
-        """All text, with single spaces."""
-        return " ".join(" ".join((self.root if element is None else element).itertext()).split())
+        return words_of(self.root if element is None else element)
 
-    def cards(self):
-        """{title: words} of the summary."""
-        found = (each for each in self.root.iter(f"{HTML}div") if each.get("class") == "card")
-        return {each.find(f"{HTML}h3").text: self.words(each) for each in found}
+    def loads(self):
+        """{load: words of its rows} of the table of common loads."""
+        made = {}
+        for line in (self.section("loads") or ()) and self.section("loads").iter(f"{HTML}tr"):
+            made.setdefault(line[0].text, []).append(words_of(line))
+        return made
+
+    def charts(self, element=None):
+        """The texts of the points of each chart."""
+        drawn = (self.root if element is None else element).iter(f"{SVG}svg")
+        return [[each.text for group in svg.iter(f"{SVG}g") if group.get("class") == "p" for each in group.iter(f"{SVG}text")] for svg in drawn]
+
+    def table_rows(self, section, kind):
+        """{first cell: (texts, classes) of the others} of the section's first table of a kind."""
+        table = next(each for each in self.section(section).iter(f"{HTML}table") if each.get("class") == kind)
+        lines = list(table.find(f"{HTML}tbody"))
+        return {line[0].text: ([words_of(cell) for cell in line[1:]], [cell.get("class") for cell in line[1:]]) for line in lines}
 
     def raw_rows(self, section):
         """The rows of a section's raw tables, each {column: text}, with what is told once above them."""
-        made = []
-        above = {}
+        made, above = [], {}
         for each in section.iter():
             if each.tag == f"{HTML}p":
                 names = [told for told in each if told.get("class") == "common"]
                 above = {told.find(f"{HTML}i").text: told.find(f"{HTML}b").text for told in names}
-            if each.tag != f"{HTML}table" or each.get("class") != "raw":
-                continue
-            columns = [head.text for head in each.find(f"{HTML}thead").iter(f"{HTML}th")]
-            for line in each.find(f"{HTML}tbody"):
-                made.append({**above, **{column: cell.text or "" for column, cell in zip(columns, line)}})
-            above = {}
+            if each.tag == f"{HTML}table" and each.get("class") == "raw":
+                columns = [head.text for head in each.iter(f"{HTML}th")][: len(each.find(f"{HTML}thead")[0])]
+                made += [{**above, **dict(zip(columns, (cell.text or "" for cell in line)))} for line in each.find(f"{HTML}tbody")]
+                above = {}
         return made
 
 
 def page_of(*documents, before=None):
-    return Page(*page.build(sources_of(*documents), sources_of(*before) if before is not None else None))
+    made = page.Page(sources_of(*documents), sources_of(*before) if before is not None else None)
+    return Page(page.build(made)[0], made)
 
 
 class CommandTest(unittest.TestCase):

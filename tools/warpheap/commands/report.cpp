@@ -2,7 +2,7 @@
 // `warpheap report`: one page that shows what `bench` and other commands measured. A Python script
 // makes it, since text and pictures are easier to write and to test there, and no machine that
 // only runs kernels needs it. This command finds the script and becomes its process, so the exit
-// status and messages are the script's. It needs Python's standard library and nothing else.
+// status and messages are the script's. It needs Jinja2 and matplotlib, and says so without them.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -65,7 +65,7 @@ void declare_report(CLI::App& to, report_flags& flags) {
       "The page is one file of HTML, with pictures as SVG, and needs neither a network nor JavaScript. Any results do: "
       "those of one scenario or of all, of a GPU or of the host backend. Machines, drivers and commits that differ are "
       "pointed out.\n"
-      "Needs python3 (3.9 or later), and no package of it.");
+      "Needs python3 (3.10 or later), Jinja2 and matplotlib (Debian: python3-jinja2, python3-matplotlib).");
   to.add_option("FILE", flags.results,
                 "Results as --json wrote them; a folder stands for all .json files in it, '-' for standard input")
       ->type_name("FILE");
@@ -74,8 +74,7 @@ void declare_report(CLI::App& to, report_flags& flags) {
       ->type_name("FILE");
   add_text(to, "--output", flags.output, "Where the page goes; '-' is standard output", "FILE")
       ->default_str(flags.output);
-  add_text(to, "--images", flags.images,
-           "Also write each picture to this folder, as SVG, and as PNG where rsvg-convert is installed", "FOLDER");
+  add_text(to, "--images", flags.images, "Also write each picture to this folder, as SVG and PNG", "FOLDER");
 }
 
 int run_report(report_flags const& flags) {
