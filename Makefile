@@ -58,11 +58,13 @@ explore: setup ## Search and draw schedules of primitives and allocators, MINUTE
 sanitizers: setup ## Tests and injected faults of the host backend under ThreadSanitizer and AddressSanitizer
 	@scripts/test host-tsan host-asan
 
-.PHONY: more-checks
-more-checks: setup ## The checks that `make test` leaves out: each header alone, other compilers, Python, packages, the site
+.PHONY: more-checks release-checks
+more-checks: ## The checks that `make test` leaves out: each header alone, other compilers, Python, the site
+release-checks: ## What a release needs: archive, recipes, the single header, the Python package as it is published
+more-checks release-checks: setup
 	-@scripts/setup doxygen
 	@scripts/build host checks
-	@ctest --preset host --label-regex '^more-checks$$' --parallel $(JOBS) --output-junit $(CURDIR)/build/results/more-checks.xml
+	@ctest --preset host --label-regex '^$@$$' --parallel $(JOBS) --output-junit $(CURDIR)/build/results/$@.xml
 
 .PHONY: check
 check: setup ## The checks alone: layers, headers, format, documentation, CUDA compilation
@@ -96,14 +98,12 @@ site: setup ## The site: build/site/html/index.html
 	@scripts/site.py
 
 .PHONY: format
-format: ## Format every source in place, and name the licence in it
+format: ## Format every source in place
 	@$(SOURCES) | xargs -r clang-format -i
-	@scripts/check_format.py --write
 
 .PHONY: tidy
 tidy: setup ## clang-tidy on every source that the host build compiles
-	@scripts/build host checks
-	@scripts/lint.py --jobs $(JOBS) build/host
+	@scripts/tidy.py
 
 .PHONY: lint
 lint: tidy check ## clang-tidy, and the checks

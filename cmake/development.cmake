@@ -45,39 +45,3 @@ function(warpheap_drop_host_only name)
     set(${name} "${${name}}" PARENT_SCOPE)
   endif()
 endfunction()
-
-# Compiles sources of a target together: those whose paths below ROOT begin with one of the given FAMILIES, each a regular
-# expression. They are templates over the same heaps, which a compiler then makes once a family: half of its work. Names in them
-# must differ. WARPHEAP_UNITY off compiles each source alone, which is quicker while one of them changes. A build always compiles
-# CUDA sources alone; scripts/compile_device_code.py takes their families from the files that are written here.
-option(WARPHEAP_UNITY "Compile sources that share templates together" ON)
-function(warpheap_compile_together target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "ROOT" "SOURCES;FAMILIES")
-  if(NOT WARPHEAP_UNITY)
-    return()
-  endif()
-  foreach(source IN LISTS arg_SOURCES)
-    cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${arg_ROOT} OUTPUT_VARIABLE below)
-    get_source_file_property(language ${source} LANGUAGE)
-    foreach(family IN LISTS arg_FAMILIES)
-      if(below MATCHES "^(${family})")
-        string(MAKE_C_IDENTIFIER "${family}" name)
-        if(language STREQUAL "CUDA")
-          string(APPEND cuda_family_${name} "#include \"${source}\"\n")
-        else()
-          set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${name})
-        endif()
-      endif()
-    endforeach()
-  endforeach()
-  foreach(family IN LISTS arg_FAMILIES)
-    string(MAKE_C_IDENTIFIER "${family}" name)
-    if(cuda_family_${name})
-      file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${target}.dir/Unity/unity_${name}_cu.cu
-           CONTENT "${cuda_family_${name}}" @ONLY)
-    endif()
-  endforeach()
-  set_target_properties(
-    ${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP UNITY_BUILD_CODE_BEFORE_INCLUDE
-                                                               "// NOLINTNEXTLINE(bugprone-suspicious-include)")
-endfunction()

@@ -9,7 +9,6 @@
 
 import ctypes
 import pathlib
-import sys
 import tempfile
 
 import amalgamate
@@ -54,9 +53,8 @@ def printed(include, home):
 
 
 def load_nvrtc(directory):
-    """NVRTC from PyPI, or None."""
-    if not compilers.fetch_wheels([NVRTC], directory):
-        return None
+    """NVRTC from PyPI; without it, ends the check."""
+    compilers.fetch_or_skip([NVRTC], directory)
     for part in sorted(pathlib.Path(directory).glob("nvidia/*/lib/libnvrtc*.so*")):  # builtins first
         if ".alt." not in part.name:
             loaded = ctypes.CDLL(str(part))
@@ -84,10 +82,9 @@ def faults(text, nvrtc, nvcc=None):
         by_file, by_tree = printed(include, home), printed(TREE, home)
         if not by_file[0] or by_file != by_tree:
             found.append(f"{RUN.name} prints\n{by_file[1][:4000]}\nin place of\n{by_tree[1]}")
-        if nvrtc:
-            by_file, by_tree = ptx(nvrtc, include), ptx(nvrtc, TREE)
-            if not by_file[0] or by_file != by_tree:
-                found.append("NVRTC makes other PTX of it" if by_file[0] else f"NVRTC refuses it:\n{by_file[1][:4000]}")
+        by_file, by_tree = ptx(nvrtc, include), ptx(nvrtc, TREE)
+        if not by_file[0] or by_file != by_tree:
+            found.append("NVRTC makes other PTX of it" if by_file[0] else f"NVRTC refuses it:\n{by_file[1][:4000]}")
     return found
 
 
@@ -98,30 +95,22 @@ class Forgetful(amalgamate.Amalgamation):
         return header in self.placed
 
 
-def self_test(nvrtc):
+def negative_test():
     good = amalgamate.single_header()
     planted = {
         "a copy left out": amalgamate.single_header(make=Forgetful),
         "another size": good.replace("MAX_SLAB_LOG2 18", "MAX_SLAB_LOG2 17"),
     }
-    missed = [name for name, text in planted.items() if text == good or not faults(text, nvrtc)]
-    print(f"missed: {missed}" if missed else f"caught {len(planted)} injected faults")
-    return 1 if missed else 0
-
-
-def main():
-    options = compilers.arguments(__doc__).parse_args()
     with tempfile.TemporaryDirectory() as directory:
         nvrtc = load_nvrtc(directory)
-        if options.self_test:
-            return self_test(nvrtc)
-        found = faults(amalgamate.single_header(), nvrtc, compilers.find_nvcc())
-    print("\n".join(found) or "the headers as one file are what the headers are")
-    if not nvrtc:
-        print(f"SKIP: pip cannot fetch {NVRTC}, so NVRTC did not compile them")
-        return 1 if found else compilers.SKIPPED
-    return 1 if found else 0
+        return [f"missed: {name}" for name, text in planted.items() if text == good or not faults(text, nvrtc)]
+
+
+def check():
+    with tempfile.TemporaryDirectory() as directory:
+        found = faults(amalgamate.single_header(), load_nvrtc(directory), compilers.find_nvcc())
+    return found, "the headers as one file are what the headers are"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    compilers.run(__doc__, check, negative_test)

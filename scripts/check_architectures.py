@@ -7,11 +7,7 @@ With -rdc=true each function of ours that is called uses 32 registers at most, s
 tests/compile/halloc_program.cu, a program for Halloc's own interface, is compiled and linked in both ways for sm_90.
 """
 
-import contextlib
-import io
-import pathlib
 import re
-import sys
 import tempfile
 
 import compilers
@@ -29,33 +25,25 @@ def wide_functions(cubin):
     return [cubin.name(f) for f in of_ours if cubin.registers[f] > MOST_OF_A_FUNCTION]
 
 
-def compile_architectures(nvcc, source):
+def faults_of(nvcc, source):
+    """What does not compile for an architecture, or has a wide function there."""
+    strict = [*nvcc, QUICKLY, "-Werror=all-warnings"]
     with tempfile.TemporaryDirectory() as directory:
-        outputs = {arch: pathlib.Path(directory) / f"{arch}.cubin" for arch in compilers.ARCHITECTURES}
-        strict = [*nvcc, QUICKLY, "-Werror=all-warnings"]
-        results = compilers.compile_all(
-            {arch: [*strict, "-rdc=true", f"-arch=sm_{arch}", "-cubin", "-o", str(output), str(source)] for arch, output in outputs.items()}
-            | {"whole": [*strict, "-arch=sm_90", "-cubin", "-o", "/dev/null", str(source)]}
-        )
-        for arch, (good, said, seconds) in results.items():
-            wide = wide_functions(cubins.Cubin(outputs[arch])) if good and arch in outputs else []
-            if wide:
-                good, said = False, f"use more than {MOST_OF_A_FUNCTION} registers: {wide}"
-                results[arch] = (good, said, seconds)
-            name = f"sm_{arch:4}" if arch in outputs else "sm_90 without -rdc=true"
-            print(f"{name} {'compiled' if good else 'FAILED'} in {seconds:.1f} s" + ("" if good else f"\n{said}"))
-        return all(good for good, _, _ in results.values())
+        commands = {
+            arch: [*strict, "-rdc=true", f"-arch=sm_{arch}", "-cubin", "-o", f"{directory}/{arch}", str(source)] for arch in compilers.ARCHITECTURES
+        }
+        commands["90 without -rdc=true"] = [*strict, "-arch=sm_90", "-cubin", "-o", "/dev/null", str(source)]
+        results = compilers.compile_all(commands)
+        faults = [f"sm_{arch}: FAILED\n{said}" for arch, (good, said, _) in results.items() if not good]
+        wide = {arch: wide_functions(cubins.Cubin(f"{directory}/{arch}")) for arch in compilers.ARCHITECTURES if results[arch][0]}
+    return faults + [f"sm_{arch}: use more than {MOST_OF_A_FUNCTION} registers: {names}" for arch, names in wide.items() if names]
 
 
-def link_program(nvcc, source):
+def faults_of_linking(nvcc, source):
     with tempfile.TemporaryDirectory() as directory:
         program = [*nvcc, QUICKLY, "-Werror=all-warnings", "-arch=sm_90", str(source), "-o"]
-        results = compilers.compile_all(
-            {"whole": [*program, f"{directory}/whole"], "rdc": [*program, f"{directory}/rdc", "-rdc=true"]}
-        )
-    for way, (good, said, seconds) in results.items():
-        print(f"{source.name}, {way}: {'linked' if good else 'FAILED'} in {seconds:.1f} s" + ("" if good else f"\n{said}"))
-    return all(good for good, _, _ in results.values())
+        results = compilers.compile_all({"whole": [*program, f"{directory}/whole"], "rdc": [*program, f"{directory}/rdc", "-rdc=true"]})
+    return [f"{source.name}, {way}: FAILED\n{said}" for way, (good, said, _) in results.items() if not good]
 
 
 REFUSED_EVERYWHERE = "__global__ void kernel(int* out) { *out = undeclared; }\n"
@@ -79,31 +67,21 @@ __global__ void kernel(float* out) {{ *out = warpheap::wide({", ".join(["*out"] 
 ONE_KERNEL = "__global__ void kernel(int* out) { *out = 1; }\n"
 
 
-def self_test(nvcc):
-    planted = {REFUSED_EVERYWHERE: False, REFUSED_ON_75: False, WIDE_FUNCTION: False, ONE_KERNEL: True}
-    wrong = 0
-    for text, expected in planted.items():
-        with tempfile.TemporaryDirectory() as directory:
-            source = pathlib.Path(directory) / "planted.cu"
-            source.write_text(text)
-            with contextlib.redirect_stdout(io.StringIO()) as said:
-                judged = compile_architectures(nvcc, source)
-        if judged != expected:
-            print(f"judged wrongly:\n{text}\n{said.getvalue()}")
-            wrong += 1
-    print(f"judged {len(planted) - wrong} of {len(planted)} planted kernels rightly")
-    return 1 if wrong else 0
-
-
-def main():
-    options = compilers.arguments(__doc__).parse_args()
+def negative_test():
     nvcc = compilers.nvcc_or_skip("CUDA compilation")
-    if options.self_test:
-        return self_test(nvcc)
-    sources = compilers.ROOT / "tests" / "compile"
-    judged = [compile_architectures(nvcc, sources / "public_api.cu"), link_program(nvcc, sources / "halloc_program.cu")]
-    return 0 if all(judged) else 1
+    wrong = []
+    for text, good in {REFUSED_EVERYWHERE: False, REFUSED_ON_75: False, WIDE_FUNCTION: False, ONE_KERNEL: True}.items():
+        with compilers.folder_of({"planted.cu": text}) as folder:
+            said = faults_of(nvcc, folder / "planted.cu")
+        wrong += [] if good != bool(said) else [f"judged wrongly:\n{text}", *said]
+    return wrong
+
+
+def check():
+    nvcc, sources = compilers.nvcc_or_skip("CUDA compilation"), compilers.ROOT / "tests" / "compile"
+    faults = faults_of(nvcc, sources / "public_api.cu") + faults_of_linking(nvcc, sources / "halloc_program.cu")
+    return faults, f"compiles for sm_{', sm_'.join(compilers.ARCHITECTURES)}"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    compilers.run(__doc__, check, negative_test)

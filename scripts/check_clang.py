@@ -43,8 +43,8 @@ def find_clang(toolkit):
     return None
 
 
-def compile_all(command, interface, kernel):
-    """The whole interface is read, and one kernel made code of, for the host and two GPUs. Returns whether all went well."""
+def faults_of(command, interface, kernel):
+    """The whole interface is read, and one kernel made code of, for the host and two GPUs."""
     one_kernel = ["-O1", "-c", "-o", "/dev/null", str(kernel)]
     results = compilers.compile_all(
         {
@@ -53,42 +53,38 @@ def compile_all(command, interface, kernel):
             f"{kernel.name} sm_90": [*command, "--cuda-gpu-arch=sm_90", *one_kernel],
         }
     )
-    for name, (good, said, seconds) in results.items():
-        print(f"clang, {name}: {'compiled' if good else 'FAILED'} in {seconds:.1f} s" + ("" if good else f"\n{said[:4000]}"))
-    return all(good for good, _, _ in results.values())
+    return [f"{name}: FAILED\n{said[:4000]}" for name, (good, said, _) in results.items() if not good]
 
 
-def refuses_override(command, header):
+def faults_of_refusal(command, header):
     good, said = compile_text(command, f'#include "{header}"\n__global__ void kernel(int** out) {{ *out = new int; }}\n')
     errors = [line for line in said.splitlines() if "error: " in line and "compilation_stops_here" not in line]
     right = not good and len(errors) == 1 and REFUSAL in errors[0]
-    print(f"clang, {header.name}: " + ("refused in one sentence" if right else f"not refused as it should be\n{said[:4000]}"))
-    return right
+    return [] if right else [f"{header.name}: not refused in one sentence\n{said[:4000]}"]
 
 
-def self_test(command):
-    """A kernel that does not compile, and a header that clang takes, must be reported."""
-    with tempfile.TemporaryDirectory() as directory:
-        wrong, empty = pathlib.Path(directory) / "wrong.cu", pathlib.Path(directory) / "empty.hpp"
-        wrong.write_text("__global__ void kernel(int* out) { *out = undeclared; }\n")
-        empty.write_text("")
-        judged = [compile_all(command, wrong, wrong), refuses_override(command, empty)]
-    print(f"of two injected faults {judged.count(False)} were reported")
-    return 1 if any(judged) else 0
-
-
-def main():
-    options = compilers.arguments(__doc__).parse_args()
+def clang_or_skip():
     toolkit = pathlib.Path(compilers.nvcc_or_skip("clang as a CUDA compiler")[0]).resolve().parent.parent
     command = find_clang(toolkit)
     if not command:
         print(f"SKIP: no clang that compiles CUDA with {toolkit}, so clang as a CUDA compiler was not checked")
-        return compilers.SKIPPED
-    if options.self_test:
-        return self_test(command)
-    good = compile_all(command, SOURCES / "public_api.cu", SOURCES / "malloc_only.cu")
-    return 0 if refuses_override(command, OVERRIDE) and good else 1
+        sys.exit(compilers.SKIPPED)
+    return command
+
+
+def negative_test():
+    """A kernel that does not compile, and a header that clang takes, must be reported."""
+    command = clang_or_skip()
+    with compilers.folder_of({"wrong.cu": "__global__ void kernel(int* out) { *out = undeclared; }\n", "empty.hpp": ""}) as folder:
+        judged = faults_of(command, folder / "wrong.cu", folder / "wrong.cu"), faults_of_refusal(command, folder / "empty.hpp")
+    return [] if all(judged) else [f"of two faults these were reported: {judged}"]
+
+
+def check():
+    command = clang_or_skip()
+    faults = faults_of(command, SOURCES / "public_api.cu", SOURCES / "malloc_only.cu") + faults_of_refusal(command, OVERRIDE)
+    return faults, "clang compiles kernels, and refuses override.hpp in one sentence"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    compilers.run(__doc__, check, negative_test)

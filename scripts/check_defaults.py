@@ -10,7 +10,6 @@ other value, and the policies accept them. What policies do not accept is tests/
 
 import pathlib
 import re
-import sys
 import tempfile
 
 import compilers
@@ -74,8 +73,7 @@ def source_of(rows, column):
     return "\n".join(lines) + "\n"
 
 
-def check(rows, nvcc):
-    """Faults of each compilation."""
+def faults_of_compilers(rows, nvcc=None):
     commands = {}
     with tempfile.TemporaryDirectory() as directory:
         for name, column in {"defaults": 4, "others": 5}.items():
@@ -90,34 +88,30 @@ def check(rows, nvcc):
     return [f"{name}:\n{said}" for name, (good, said, _) in results.items() if not good]
 
 
-def self_test(nvcc):
+def negative_test():
     """A wrong default, a value that has no effect, a macro that is not there and one that the page lacks must be noticed."""
     rows = rows_of(PAGE)
     wrong_default = [(*row[:4], "3" if row[0] == "WARPHEAP_SCATTER_WASTE_FACTOR" else row[4], row[5]) for row in rows]
     no_effect = [("WARPHEAP_NOBODYS", *row[1:]) if row[0] == "WARPHEAP_SCATTER_WASTE_FACTOR" else row for row in rows]
-    caught = [
-        any("g++ defaults" in fault and "WARPHEAP_SCATTER_WASTE_FACTOR" in fault for fault in check(wrong_default, nvcc)),
-        any("g++ others" in fault and "WARPHEAP_NOBODYS" in fault for fault in check(no_effect, nvcc)),
-        "WARPHEAP_NOBODYS: nothing uses it" in faults_of_headers(no_effect, POLICIES),
-        "WARPHEAP_SCATTER_WASTE_FACTOR: not on the page" in faults_of_headers(no_effect, POLICIES),
-        any("does not set" in fault for fault in faults_of_headers([(rows[0][0], *rows[1][1:])], POLICIES)),
-    ]
-    print(f"caught {sum(caught)} of {len(caught)} injected faults")
-    return 0 if all(caught) else 1
+    compiled = {fault.partition(":")[0]: fault for rows in (wrong_default, no_effect) for fault in faults_of_compilers(rows)}
+    found = faults_of_headers(no_effect, POLICIES)
+    caught = {
+        "a wrong default": "WARPHEAP_SCATTER_WASTE_FACTOR" in compiled.get("g++ defaults", ""),
+        "a value without effect": "WARPHEAP_NOBODYS" in compiled.get("g++ others", ""),
+        "a macro that is nowhere": "WARPHEAP_NOBODYS: nothing uses it" in found,
+        "a macro that the page lacks": "WARPHEAP_SCATTER_WASTE_FACTOR: not on the page" in found,
+        "another field": any("does not set" in fault for fault in faults_of_headers([(rows[0][0], *rows[1][1:])], POLICIES)),
+    }
+    return [what for what, good in caught.items() if not good]
 
 
-def main():
-    options = compilers.arguments(__doc__).parse_args()
-    nvcc = compilers.find_nvcc()
-    if options.self_test:
-        return self_test(None)
+def check():
+    nvcc, rows = compilers.find_nvcc(), rows_of(PAGE)
     if not nvcc:
         print("no nvcc: what it makes of the values was not checked")
-    rows = rows_of(PAGE)
-    faults = faults_of_headers(rows, POLICIES) + check(rows, nvcc)
-    print("\n".join(faults) or f"{len(rows)} values of configurations can be set by a build")
-    return 1 if faults or not rows else 0
+    faults = faults_of_headers(rows, POLICIES) + faults_of_compilers(rows, nvcc)
+    return faults if rows else ["the page has no table"], f"{len(rows)} values of configurations can be set by a build"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    compilers.run(__doc__, check, negative_test)

@@ -8,7 +8,6 @@ line of an excerpt names a file of the tree, like '// examples/06_pages.cpp', wh
 
 import pathlib
 import re
-import sys
 import tempfile
 
 import compilers
@@ -47,38 +46,30 @@ def broken_programs(pages, nvcc):
     return [f"{page}: {name}\n{said}" for (_, page, name), (good, said, _) in results.items() if not good]
 
 
-def self_test():
-    with tempfile.TemporaryDirectory() as directory:
-        page = pathlib.Path(directory) / "page.md"
-        page.write_text(
-            "[gone](nowhere.md) [here](page.md) [far](https://example.org/x)\n"
-            "```cpp\n// good.cpp\nint main() {}\n```\n```cpp\n// bad.cpp\nint main() { return x; }\n```\n"
-            "```cpp\n// scripts/check_docs.py\nimport re\nimport sys\n```\n"
-            "```cpp\n// scripts/check_docs.py\nimport re\nimport os\n```\n"
-            "```cpp\n// scripts/nowhere.cpp\nint x;\n```\n"
-        )
+def negative_test():
+    """One dead link, one broken program and two wrong excerpts, beside good ones."""
+    page = (
+        "[gone](nowhere.md) [here](page.md) [far](https://example.org/x)\n"
+        "```cpp\n// good.cpp\nint main() {}\n```\n```cpp\n// bad.cpp\nint main() { return x; }\n```\n"
+        "```cpp\n// scripts/check_docs.py\nimport re\nimport tempfile\n```\n"
+        "```cpp\n// scripts/check_docs.py\nimport re\nimport os\n```\n"
+        "```cpp\n// scripts/nowhere.cpp\nint x;\n```\n"
+    )
+    with compilers.folder_of({"page.md": page}) as folder:
+        page = folder / "page.md"
         links, programs, excerpts = dead_links(page), broken_programs([page], None), wrong_excerpts(page, compilers.ROOT)
     found = [*links, *programs, *excerpts]
     planted = ["nowhere.md", "bad.cpp", "import os", "nowhere.cpp"]
-    if len(found) != len(planted) or not all(name in fault for name, fault in zip(planted, found)):
-        print(f"of one dead link, one broken program and two wrong excerpts, these were caught: {found}")
-        return 1
-    print("caught the dead link, the broken program and the wrong excerpts")
-    return 0
+    return [] if len(found) == len(planted) and all(name in fault for name, fault in zip(planted, found)) else found
 
 
-def main():
-    if compilers.arguments(__doc__).parse_args().self_test:
-        return self_test()
+def check():
     root = compilers.ROOT
     pages = [*root.glob("*.md"), *(path for name in ("docs", "include", "bench", "packaging") for path in (root / name).rglob("*.md"))]
-    pages = [page for page in pages if root / "docs" / "site" not in page.parents]  # scripts/site.py has its own view of links
-    nvcc = compilers.find_nvcc()
-    faults = [fault for page in sorted(pages) for fault in dead_links(page) + wrong_excerpts(page, root)]
-    faults += broken_programs(sorted(pages), nvcc)
-    print("\n".join(faults) or f"{len(pages)} pages: links, programs and excerpts are good")
-    return 1 if faults else 0
+    pages = sorted(page for page in pages if root / "docs" / "site" not in page.parents)  # scripts/site.py has its own view of links
+    faults = [fault for page in pages for fault in dead_links(page) + wrong_excerpts(page, root)]
+    return faults + broken_programs(pages, compilers.find_nvcc()), f"{len(pages)} pages: links, programs and excerpts are good"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    compilers.run(__doc__, check, negative_test)

@@ -10,7 +10,6 @@ defined, and "| buddy.T3, buddy.T4 | reason |", the labels that no test cites. T
 
 import collections
 import re
-import sys
 
 import compilers
 
@@ -29,7 +28,7 @@ def lines_of(texts):
     return ((f"{name}:{number}", line) for name in texts for number, line in enumerate(texts[name].splitlines(), 1))
 
 
-def check(texts):
+def faults_of(texts):
     """The faults of files, given as {name: text}, a line each."""
     places = {word: re.findall(r"\]\([./]*(.*?)\)", paths) for word, paths in PLACES.findall(texts[PAGE])}
     untested = set(re.findall(LABEL, " ".join(UNTESTED.findall(texts[PAGE]))))
@@ -54,7 +53,7 @@ def check(texts):
     return faults
 
 
-def self_test():
+def negative_test():
     texts = {
         PAGE: "| `a` | [a](../../include/a/) |\n| `q` | [q](../../include/q.hpp) |\n| q.S1, q.S2 | of speed |\n",
         "include/a/table.hpp": "//   a.T1  words are even.\n",
@@ -72,24 +71,16 @@ def self_test():
         "without a test": ("tests/a/mutants_test.cpp", "// nothing\n"),
         "with a test by now": ("tests/q_test.cpp", "// q.S1\n"),
     }
-    missed = [kind for kind, (name, text) in planted.items() if len(check({**texts, name: text})) != 1]
-    if missed or check(texts):
-        print(f"planted and not caught: {missed}; reported and good: {check(texts)}")
-        return 1
-    print(f"caught all {len(planted)} injected faults")
-    return 0
+    missed = [kind for kind, (name, text) in planted.items() if len(faults_of({**texts, name: text})) != 1]
+    return missed + faults_of(texts)
 
 
-def main():
-    if compilers.arguments(__doc__).parse_args().self_test:
-        return self_test()
+def check():
     patterns = ["include/*.hpp", "docs/*.md", "*.md", "tests/*.hpp", "tests/*.cpp", "bench/*.hpp", "tools/*.hpp", "tools/*.cpp"]
     patterns += ["scripts/check_override.py", "scripts/mutation/*.json"]
     texts = {name: (compilers.ROOT / name).read_text() for name in compilers.tracked(*patterns)}
-    faults = check(texts)
-    print("\n".join(faults) or f"{len(texts)} files cite what is defined once, and tested")
-    return 1 if faults else 0
+    return faults_of(texts), f"{len(texts)} files cite what is defined once, and tested"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    compilers.run(__doc__, check, negative_test)

@@ -8,7 +8,6 @@ compile.
 
 import pathlib
 import re
-import sys
 import tempfile
 
 import compilers
@@ -33,8 +32,7 @@ def fault_of(good, said, remedy):
     return f"{len(rest)} more errors after the remedy" if rest else None
 
 
-def check(base, names, nvcc):
-    """Returns (how many were tried, faults)."""
+def faults_of(base, names, nvcc):
     commands, remedies = {}, {}
 
     with tempfile.TemporaryDirectory() as directory:
@@ -51,10 +49,10 @@ def check(base, names, nvcc):
                 remedies.update({f"g++ {label}": remedy, f"nvcc {label}": remedy})
         results = compilers.compile_all(commands)
     faults = {label: fault_of(good, said, remedies[label]) for label, (good, said, _) in results.items()}
-    return len(commands), [f"{label}: {fault}:\n{results[label][1][:2000]}" for label, fault in faults.items() if fault]
+    return [f"{label}: {fault}:\n{results[label][1][:2000]}" for label, fault in faults.items() if fault]
 
 
-def self_test(nvcc):
+def negative_test():
     """Headers that say nothing or go on after the remedy must be reported; one that stops and one that needs none must not."""
     asks = "template <class T> concept any = true;\ninline void f() { throw 1; }\n"
     old, bare = (remedy for _, _, remedy in TOO_LITTLE)
@@ -65,26 +63,18 @@ def self_test(nvcc):
         "stops.hpp": f'{remedies}#include "{STOP}"\n{asks}',
         "older.hpp": "inline constexpr int one = 1;\n",
     }
-    with tempfile.TemporaryDirectory() as directory:
-        for name, text in planted.items():
-            (pathlib.Path(directory) / name).write_text(text)
-        _, faults = check(pathlib.Path(directory), list(planted), nvcc)
-    return compilers.judge_self_test(faults, ["goes_on.hpp", "silent.hpp"])
+    with compilers.folder_of(planted) as folder:
+        return compilers.wrongly_judged(faults_of(folder, list(planted), compilers.find_nvcc()), ["goes_on.hpp", "silent.hpp"])
 
 
-def main():
-    options = compilers.arguments(__doc__).parse_args()
+def check():
     nvcc = compilers.find_nvcc()
-    if options.self_test:
-        return self_test(nvcc)
     if not nvcc:
         print("no nvcc: what it says was not checked")
     base = compilers.ROOT / "include" / "warpheap"
     names = sorted(path.relative_to(base).as_posix() for path in base.rglob("*.hpp"))
-    tried, faults = check(base, names, nvcc)
-    print("\n".join(faults) or f"{tried} compilations end with the remedy, or with none needed")
-    return 1 if faults or tried < len(names) else 0
+    return faults_of(base, names, nvcc), f"{len(names)} headers end with the remedy, or with none needed"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    compilers.run(__doc__, check, negative_test)

@@ -7,11 +7,9 @@ backend, joins two policies, closes a circle, or brings the standard library or 
 """
 
 import fnmatch
-import pathlib
+import graphlib
 import re
-import shutil
 import sys
-import tempfile
 
 import compilers
 
@@ -24,8 +22,7 @@ STANDARD = set(
     stop_token streambuf string string_view system_error thread tuple type_traits typeindex typeinfo unordered_map
     unordered_set utility valarray variant vector version""".split()
 )
-HOST_ONLY_IF = re.compile(r"^\s*#\s*if\s+!\s*defined\(\s*(__CUDACC_RTC__|__CUDACC__)\s*\)\s*$")
-HOST_ONLY_ELSE = re.compile(r"^\s*#\s*if\s+defined\(\s*(__CUDACC_RTC__|__CUDACC__)\s*\)\s*$")
+ONE_SIDE = re.compile(r"\s*#\s*if\s+(!?)\s*defined\(\s*(?:__CUDACC_RTC__|__CUDACC__)\s*\)\s*$")
 CHOOSERS = ("platform/simt.hpp", "platform/address_range.hpp")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
 
@@ -34,43 +31,33 @@ def matches(name, patterns):
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
 
+def table(page, name):
+    """The cells of a table's rows."""
+    rows = page.partition(f"<!-- table: {name} -->\n")[2].partition("\n\n")[0].strip().splitlines()[2:]  # without heading and rule
+    if not rows:
+        sys.exit(f"README.md has no table '{name}'")
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+
+
 class Rules:
     """The tables of README.md."""
 
     def __init__(self, page):
-        self.layers = [(int(row[0]), row[1].strip("`")) for row in self.table(page, "layers")]
-        self.siblings = [(self.names(a)[0], self.names(b)) for a, b in self.table(page, "siblings")]
-        self.shared = [self.names(row[0])[0] for row in self.table(page, "shared words of the policies")]
-        self.host_only = [name for row in self.table(page, "host-only files") for name in self.names(row[0])]
-        self.libraries = [(self.names(a)[0], self.names(b)) for a, b in self.table(page, "other libraries")]
+        def names(cell):
+            return re.findall(r"`([^`]+)`", cell)
 
-    @staticmethod
-    def names(cell):
-        return re.findall(r"`([^`]+)`", cell)
-
-    @staticmethod
-    def table(page, name):
-        after = page.partition(f"<!-- table: {name} -->")[2]
-        if not after:
-            sys.exit(f"README.md has no table '{name}'")
-        rows = []
-        for line in after.strip().splitlines():
-            if not line.startswith("|"):
-                break
-            rows.append([cell.strip() for cell in line.strip("|").split("|")])
-        return rows[2:]  # without heading and rule
+        self.layers = [(int(row[0]), row[1].strip("`")) for row in table(page, "layers")]
+        self.siblings = [(names(a)[0], names(b)) for a, b in table(page, "siblings")]
+        self.shared = [names(row[0])[0] for row in table(page, "shared words of the policies")]
+        self.host_only = [name for row in table(page, "host-only files") for name in names(row[0])]
+        self.libraries = [(names(a)[0], names(b)) for a, b in table(page, "other libraries")]
 
     def layer(self, name):
-        for number, place in self.layers:
-            if name == place or (place.endswith("/") and name.startswith(place)):
-                return number
-        return None
+        return next((number for number, place in self.layers if name == place or (place.endswith("/") and name.startswith(place))), None)
 
-    def sibling_allowed(self, file, included):
-        return any(fnmatch.fnmatchcase(file, who) and matches(included, what) for who, what in self.siblings)
 
-    def library_allowed(self, file, header):
-        return any(fnmatch.fnmatchcase(file, who) and matches(header, what) for who, what in self.libraries)
+def allows(pairs, file, included):
+    return any(fnmatch.fnmatchcase(file, who) and matches(included, what) for who, what in pairs)
 
 
 def policy_of(name, rules):
@@ -88,20 +75,18 @@ def backend_of(name):
 
 def includes_of(path):
     """Yields (line number, quoted, angled, whether the line is for the host alone) for each include."""
-    sections = []  # one [then-branch is host-only, else-branch is host-only, in else] an open #if
+    sections = []  # of each open #if: whether this branch is for the host alone, and the #else
     for number, line in enumerate(path.read_text().splitlines(), 1):
-        if re.match(r"^\s*#\s*if", line):
-            sections.append([bool(HOST_ONLY_IF.match(line)), bool(HOST_ONLY_ELSE.match(line)), False])
-        elif re.match(r"^\s*#\s*elif", line) and sections:
-            sections[-1] = [False, False, False]
-        elif re.match(r"^\s*#\s*else", line) and sections:
-            sections[-1][2] = True
-        elif re.match(r"^\s*#\s*endif", line) and sections:
-            sections.pop()
-        found = INCLUDE.match(line)
-        if found:
-            host = any(section[1] if section[2] else section[0] for section in sections)
-            yield number, found.group(1), found.group(2), host
+        directive = re.match(r"\s*#\s*(if|elif|else|endif)", line)
+        if directive and directive[1] == "if":
+            side = ONE_SIDE.match(line)
+            sections.append((bool(side and side[1]), bool(side and not side[1])))
+        elif directive and sections:
+            _, of_else = sections.pop()
+            if directive[1] != "endif":
+                sections.append((of_else, False) if directive[1] == "else" else (False, False))
+        if found := INCLUDE.match(line):
+            yield number, found[1], found[2], any(host for host, _ in sections)
 
 
 def judge(rules, file, included):
@@ -119,65 +104,52 @@ def judge(rules, file, included):
         return None
     if theirs > mine:
         return f"is of layer {theirs}, above layer {mine}"
-    return None if rules.sibling_allowed(file, included) else "is a sibling that README.md does not name"
+    return None if allows(rules.siblings, file, included) else "is a sibling that README.md does not name"
 
 
 def circles(edges):
-    """Reports each circle of includes once."""
-    done, path, found = set(), [], []
-
-    def visit(file):
-        if file in path:
-            found.append(" -> ".join(path[path.index(file):] + [file]))
-            return
-        if file in done:
-            return
-        path.append(file)
-        for included in sorted(edges.get(file, ())):
-            visit(included)
-        path.pop()
-        done.add(file)
-
-    for file in sorted(edges):
-        visit(file)
-    return found
+    """Reports a circle of includes, if there is one."""
+    try:
+        list(graphlib.TopologicalSorter(edges).static_order())
+    except graphlib.CycleError as error:
+        return [" -> ".join(reversed(error.args[1]))]
+    return []
 
 
-def check(root):
+def fault_of(rules, base, path, quoted, angled, host):
+    """(what an include includes of the library, or None; what is wrong with it, or None)"""
+    file = path.relative_to(base).as_posix()
+    if quoted is None and not angled.startswith("warpheap/"):
+        right = (angled in STANDARD and host) or allows(rules.libraries, file, angled)
+        return None, None if right else f"<{angled}> is not for code that NVRTC compiles, or not for this file"
+    target = (base.parent / angled if quoted is None else path.parent / quoted).resolve()
+    if not target.is_relative_to(base.resolve()):
+        return None, f"{quoted or angled} is outside include/warpheap"
+    included = target.relative_to(base.resolve()).as_posix()
+    if not target.exists():
+        return None, f"{included} does not exist"
+    wrong = judge(rules, file, included)
+    if not wrong and matches(included, rules.host_only) and not host:
+        wrong = "is for the host alone"
+    return included, wrong and f"{included} {wrong}"
+
+
+def check(root=compilers.ROOT):
     base = root / "include" / "warpheap"
     rules = Rules((base / "README.md").read_text())
-    faults, edges, count = [], {}, 0
+    faults, edges = [], {}
     for path in sorted([*base.rglob("*.hpp"), *base.rglob("*.cuh")]):
-        count += 1
         file = path.relative_to(base).as_posix()
+        edges[file] = set()
         if rules.layer(file) is None:
             faults.append(f"{file}: is in no layer")
             continue
-        host_file = matches(file, rules.host_only)
         for number, quoted, angled, host_section in includes_of(path):
-            where = f"{file}:{number}"
-            host = host_file or host_section
-            if quoted is None and not angled.startswith("warpheap/"):
-                standard = angled in STANDARD and host
-                if not standard and not rules.library_allowed(file, angled):
-                    faults.append(f"{where}: <{angled}> is not for code that NVRTC compiles, or not for this file")
-                continue
-            target = base.parent / angled if quoted is None else path.parent / quoted
-            if base.resolve() not in target.resolve().parents:
-                faults.append(f"{where}: {quoted or angled} is outside include/warpheap")
-                continue
-            included = target.resolve().relative_to(base.resolve()).as_posix()
-            if not target.exists():
-                faults.append(f"{where}: {included} does not exist")
-                continue
-            edges.setdefault(file, set()).add(included)
-            wrong = judge(rules, file, included)
-            if wrong:
-                faults.append(f"{where}: {included} {wrong}")
-            if matches(included, rules.host_only) and not host:
-                faults.append(f"{where}: {included} is for the host alone")
+            included, fault = fault_of(rules, base, path, quoted, angled, host_section or matches(file, rules.host_only))
+            edges[file] |= {included} - {None}
+            faults += [f"{file}:{number}: {fault}"] if fault else []
     faults += [f"circle: {circle}" for circle in circles(edges)]
-    return count, faults
+    return faults, f"{len(edges)} headers include only what they may"
 
 
 PLANTED = {  # file: (text, part of the fault that must be reported)
@@ -210,16 +182,12 @@ PLANTED = {  # file: (text, part of the fault that must be reported)
 }
 
 
-def self_test(root):
-    """Injects one fault of each kind; each must be reported, and nothing beside them."""
-    with tempfile.TemporaryDirectory() as directory:
-        base = pathlib.Path(directory) / "include" / "warpheap"
-        base.mkdir(parents=True)
-        shutil.copy(root / "include" / "warpheap" / "README.md", base)
-        for name, (text, _) in PLANTED.items():
-            (base / name).parent.mkdir(parents=True, exist_ok=True)
-            (base / name).write_text(text + "\n")
-        _, faults = check(pathlib.Path(directory))
+def negative_test():
+    """One fault of each kind: each must be reported, and nothing beside them."""
+    page = "include/warpheap/README.md"
+    files = {f"include/warpheap/{name}": text + "\n" for name, (text, _) in PLANTED.items()}
+    with compilers.folder_of({**files, page: (compilers.ROOT / page).read_text()}) as root:
+        faults, _ = check(root)
     wrong = []
     for name, (_, fault) in PLANTED.items():
         mine = [f for f in faults if f.startswith(name) or (fault == "circle" and f.startswith("circle") and name in f)]
@@ -227,17 +195,8 @@ def self_test(root):
             wrong.append(f"not caught: {name} ({fault})")
         if not fault and mine:
             wrong.append(f"caught for nothing: {mine[0]}")
-    print("\n".join(wrong) or f"caught all {sum(1 for _, f in PLANTED.values() if f)} injected faults")
-    return 1 if wrong else 0
-
-
-def main():
-    if compilers.arguments(__doc__).parse_args().self_test:
-        return self_test(compilers.ROOT)
-    count, faults = check(compilers.ROOT)
-    print("\n".join(faults) or f"{count} headers include only what they may")
-    return 1 if faults else 0
+    return wrong
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    compilers.run(__doc__, check, negative_test)

@@ -38,11 +38,9 @@ def self_test(nvcc):
     )
     sync = "void* allocate_sync(size_t, size_t); void deallocate_sync(void*, size_t, size_t);"
     judged = []
-    with tempfile.TemporaryDirectory() as directory:
-        for name, members in {"neither.cu": "void* get(size_t);", "newer.cu": sync}.items():
-            source = pathlib.Path(directory) / name
-            source.write_text(template.format(members))
-            judged.append(compile_source(nvcc, source))
+    planted = {"neither.cu": "void* get(size_t);", "newer.cu": sync}
+    with compilers.folder_of({name: template.format(members) for name, members in planted.items()}) as folder:
+        judged = [compile_source(nvcc, folder / name) for name in planted]
     return 0 if judged == [False, True] else 1
 
 
@@ -56,9 +54,7 @@ def main():
     if options.library == "cccl":
         return 0 if compile_source(nvcc, SOURCES / "resource_cccl.cu") else 1
     with tempfile.TemporaryDirectory() as directory:
-        if not compilers.fetch_wheels(PACKAGES, directory):
-            print(f"SKIP: pip cannot fetch {' and '.join(PACKAGES)}, so a heap in memory of RMM was not compiled")
-            return compilers.SKIPPED
+        compilers.fetch_or_skip(PACKAGES, directory)
         return 0 if compile_source(nvcc, SOURCES / "resource_rmm.cu", include_folders(directory)) else 1
 
 

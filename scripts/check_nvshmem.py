@@ -6,7 +6,6 @@ Nothing runs here: that takes a GPU.
 """
 
 import pathlib
-import sys
 import tempfile
 
 import compilers
@@ -35,8 +34,7 @@ def link_of(package, libraries):
     return [str(package / "lib" / "libnvshmem_device.a"), f"-L{package}/lib", "-lnvshmem_host", "-lcuda", *libraries]
 
 
-def check(nvcc, package, headers, programs, parts, directory):
-    """Returns (how many were tried, faults)."""
+def faults_of(nvcc, package, headers, programs, parts, directory):
     commands = {}
     for header in headers:
         source = pathlib.Path(directory) / f"{header.stem}.cu"
@@ -51,7 +49,7 @@ def check(nvcc, package, headers, programs, parts, directory):
         commands[f"nvcc {source.stem}"] = command(
             nvcc, package, RELOCATABLE, "-o", output, str(source), *link_of(package, libraries))
     results = compilers.compile_all(commands)
-    return len(commands), [f"{name}: {said}" for name, (good, said, _) in results.items() if not good]
+    return [f"{name}: {said}" for name, (good, said, _) in results.items() if not good]
 
 
 def stops_in_time(nvcc, package, directory):
@@ -66,35 +64,39 @@ def stops_in_time(nvcc, package, directory):
     return [f"no word of '{words}':\n{said}" for words, (good, said, _) in results.items() if good or words not in said]
 
 
-def self_test(nvcc, package, directory):
-    """A header and a part of a program that lack an include, and a program that lacks a function, must be reported."""
-    names = ("lacks.hpp", "undefined.cu", "right.hpp", "part.cu")
-    header, program, right, part = (pathlib.Path(directory) / name for name in names)
-    part.write_text("int pes() { return nvshmem_n_pes(); }\n")
-    header.write_text("#pragma once\ninline int pes() { return nvshmem_n_pes(); }\n")
-    right.write_text("#pragma once\n#include <nvshmem.h>\ninline int pes() { return nvshmem_n_pes(); }\n")
-    program.write_text("#include <nvshmem.h>\nint nowhere();\nint main() { return nowhere() + nvshmem_n_pes(); }\n")
-    _, faults = check(nvcc, package, [header, right], [(program, [])], [part], directory)
-    return compilers.judge_self_test(faults, ["lacks", "part", "undefined"])
-
-
-def main():
-    options = compilers.arguments(__doc__).parse_args()
+def with_package(judge):
+    """What `judge` says, given nvcc, NVSHMEM's folder and one to work in."""
     nvcc = compilers.nvcc_or_skip("a heap in symmetric memory")
     with tempfile.TemporaryDirectory() as directory:
-        if not compilers.fetch_wheels([PACKAGE], directory):
-            print(f"SKIP: pip cannot fetch {PACKAGE}, so a heap in symmetric memory was not compiled")
-            return compilers.SKIPPED
-        package = pathlib.Path(directory) / "nvidia" / "nvshmem"
-        if options.self_test:
-            return self_test(nvcc, package, directory)
-        tried, faults = check(nvcc, package, sorted(FOLDER.glob("*.hpp")), PROGRAMS, PARTS, directory)
-        faults += stops_in_time(nvcc, package, directory)
-    for fault in faults:
-        print(fault)
-    print(f"{tried} sources over NVSHMEM, {len(faults)} faults")
-    return 1 if faults else 0
+        compilers.fetch_or_skip([PACKAGE], directory)
+        return judge(nvcc, pathlib.Path(directory) / "nvidia" / "nvshmem", directory)
+
+
+def planted_faults(nvcc, package, directory):
+    """A header and a part of a program that lack an include, and a program that lacks a function, must be reported."""
+    texts = {
+        "part.cu": "int pes() { return nvshmem_n_pes(); }\n",
+        "lacks.hpp": "#pragma once\ninline int pes() { return nvshmem_n_pes(); }\n",
+        "right.hpp": "#pragma once\n#include <nvshmem.h>\ninline int pes() { return nvshmem_n_pes(); }\n",
+        "undefined.cu": "#include <nvshmem.h>\nint nowhere();\nint main() { return nowhere() + nvshmem_n_pes(); }\n",
+    }
+    with compilers.folder_of(texts) as folder:
+        part, lacks, right, undefined = (folder / name for name in texts)
+        faults = faults_of(nvcc, package, [lacks, right], [(undefined, [])], [part], directory)
+    return compilers.wrongly_judged(faults, ["lacks", "part", "undefined"])
+
+
+def all_faults(nvcc, package, directory):
+    return faults_of(nvcc, package, sorted(FOLDER.glob("*.hpp")), PROGRAMS, PARTS, directory) + stops_in_time(nvcc, package, directory)
+
+
+def check():
+    return with_package(all_faults), "sources over NVSHMEM compile and link"
+
+
+def negative_test():
+    return with_package(planted_faults)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    compilers.run(__doc__, check, negative_test)

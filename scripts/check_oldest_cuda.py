@@ -78,9 +78,7 @@ def main():
         libraries = []
         for package in wanted:
             folder = pathlib.Path(directory) / package
-            if not compilers.fetch_wheels([package], folder):
-                print(f"SKIP: pip cannot fetch {package}, so the oldest CUDA was not tried")
-                return compilers.SKIPPED
+            compilers.fetch_or_skip([package], folder)
             # builtins first: NVRTC finds them by name once they are loaded
             for part in sorted((folder / "nvidia" / "cuda_nvrtc" / "lib").glob("libnvrtc*.so*")):
                 loaded = ctypes.CDLL(str(part))

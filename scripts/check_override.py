@@ -14,12 +14,8 @@ override_bounds.cu, whose kernels have all kinds of bounds. In the linked progra
 For one architecture also with override_growing.hpp, whose malloc asks the host for memory.
 """
 
-import contextlib
-import io
 import pathlib
 import re
-import shutil
-import sys
 import tempfile
 
 import compilers
@@ -27,6 +23,7 @@ import cubins
 
 QUICKLY = "--Ofast-compile=max"
 SOURCES = compilers.ROOT / "tests" / "compile"
+OF_PROGRAM = [str(SOURCES / f"override_{part}.cu") for part in ("kernels", "main", "bounds")]
 CALLED_BY_OTHERS = {"malloc", "free", "__cuda_syscall_aligned_malloc"}
 MOST_REGISTERS = 32
 HEADER, GROWING_HEADER = "override.hpp", "override_growing.hpp"
@@ -83,7 +80,8 @@ def commands(nvcc, sources, folder, arch, whole, header):
 WITHOUT_LINKING = ["75", "120"]  # the oldest and the newest: there each unit with its header too
 
 
-def compile_override(nvcc, sources, architectures=compilers.ARCHITECTURES, header=HEADER):
+def faults_of(nvcc, sources, architectures=compilers.ARCHITECTURES, header=HEADER):
+    """What does not compile, or what is wrong with the machine code."""
     with tempfile.TemporaryDirectory() as directory:
         folder = pathlib.Path(directory)
         units, links = {}, {}
@@ -95,81 +93,59 @@ def compile_override(nvcc, sources, architectures=compilers.ARCHITECTURES, heade
         results = compilers.compile_all(units)
         if all(compiled for compiled, _, _ in results.values()):
             results |= compilers.compile_all(links)
-        good = True
-        for (arch, what), (compiled, said, _) in results.items():
-            if not compiled:
-                print(f"sm_{arch:4} {what}: FAILED\n{said}")
-                good = False
-        for arch in architectures if good else []:
-            wrong = []
+        faults = [f"sm_{arch:4} {what}: FAILED\n{said}" for (arch, what), (compiled, said, _) in results.items() if not compiled]
+        for arch in architectures if not faults else []:
+            linked = cubins.Cubin(folder / f"{arch}-linked.cubin")
+            wrong = cudas_own(linked) + above_limit(linked) + shared_variables(linked)
             if (arch, "with the header") in units:
                 wrong += cudas_own(cubins.Cubin(folder / f"{arch}.cubin"))
-            linked = cubins.Cubin(folder / f"{arch}-linked.cubin")
-            wrong += cudas_own(linked) + above_limit(linked) + shared_variables(linked)
-            good = good and not wrong
-            seconds = sum(took for (of, _), (_, _, took) in results.items() if of == arch)
-            count = len(linked.reached_from(CALLED_BY_OTHERS))
-            verdict = "; ".join(wrong) or f"all of {count} functions behind malloc and free are ours and fit {MOST_REGISTERS} registers"
-            print(f"sm_{arch:4} {header}: {verdict} ({seconds:.1f} s)")
-        return good
+            faults += [f"sm_{arch:4} {header}: {each}" for each in wrong]
+        return faults
 
 
-def with_faults(folder):
+def with_faults():
     """The project's headers, where functions have no bound of registers and the bound heap is a constant."""
-    include = folder / "include"
-    shutil.copytree(compilers.ROOT / "include", include)
+    texts = {name: (compilers.ROOT / name).read_text() for name in compilers.tracked("include/*")}
     for name, was, becomes in [
-        ("platform/types.hpp", "__attribute__((local_maxnreg(32)))", ""),
-        ("heap/device_heap.hpp", "static __device__ bound_heap", "static __constant__ bound_heap"),
+        ("include/warpheap/platform/types.hpp", "__attribute__((local_maxnreg(32)))", ""),
+        ("include/warpheap/heap/device_heap.hpp", "static __device__ bound_heap", "static __constant__ bound_heap"),
     ]:
-        path = include / "warpheap" / name
-        text = path.read_text()
-        if was not in text:
+        if was not in texts[name]:
             raise ValueError(f"{name} has no {was}: inject another fault")
-        path.write_text(text.replace(was, becomes))
-    return include
+        texts[name] = texts[name].replace(was, becomes)
+    return texts
 
 
-def self_test(nvcc, sources):
+UNITS = {
+    "own.cu": "#undef __nv_aligned_device_malloc\n"
+    "__global__ void kernel(void** out) { *out = __nv_aligned_device_malloc(64, 64); }\nvoid launch_kernels(unsigned*) {}\n",
+    "none.cu": "void launch_kernels(unsigned*) {}\n",
+    "unbounded.cu": "#include <warpheap/heap/override.hpp>\n__global__ void kernel() { free(malloc(1)); }\n",
+}
+
+
+def negative_test():
     """Headers with faults, and a function of CUDA's that no unit replaces. Sound ones are the check itself."""
-    with tempfile.TemporaryDirectory() as directory:
-        folder = pathlib.Path(directory)
-        own = folder / "own.cu"
-        own.write_text(
-            "#undef __nv_aligned_device_malloc\n"
-            "__global__ void kernel(void** out) { *out = __nv_aligned_device_malloc(64, 64); }\nvoid launch_kernels(unsigned*) {}\n"
-        )
-        none = folder / "none.cu"
-        none.write_text("void launch_kernels(unsigned*) {}\n")
-        unbounded = folder / "unbounded.cu"
-        unbounded.write_text("#include <warpheap/heap/override.hpp>\n__global__ void kernel() { free(malloc(1)); }\n")
-        faulty = [f"-I{with_faults(folder)}" if flag.startswith("-I") else flag for flag in nvcc]
-        program, bounds = sources[1:]
-        planted = [
-            ("80", nvcc, [str(own), program, bounds], "calls CUDA's own: ['__cuda_syscall_aligned_malloc']"),
-            ("80", faulty, [str(none), program, str(unbounded)], "malloc uses "),
-            (WITH_HOST_CODE, faulty, [str(none), program, str(unbounded)], "variables device_heap over each other"),
-        ]
-        wrong = 0
-        for arch, compiler, units, fault in planted:
-            with contextlib.redirect_stdout(io.StringIO()) as said:
-                judged = compile_override(compiler, units, [arch])
-            if judged or fault not in said.getvalue():
-                print(f"judged wrongly: {units}, not {fault}\n{said.getvalue()}")
-                wrong += 1
-    print(f"judged {len(planted) - wrong} of {len(planted)} planted programs rightly")
-    return 1 if wrong else 0
-
-
-def main():
-    options = compilers.arguments(__doc__).parse_args()
     nvcc = compilers.nvcc_or_skip("device malloc of our own")
-    sources = [str(SOURCES / f"override_{part}.cu") for part in ("kernels", "main", "bounds")]
-    if options.self_test:
-        return self_test(nvcc, sources)
-    good = compile_override(nvcc, sources)
-    return 0 if compile_override(nvcc, sources, [WITH_HOST_CODE], GROWING_HEADER) and good else 1
+    with compilers.folder_of({**UNITS, **with_faults()}) as folder:
+        own, none, unbounded = (str(folder / name) for name in UNITS)
+        faulty = [f"-I{folder}/include" if flag.startswith("-I") else flag for flag in nvcc]
+        wrong = []
+        for arch, compiler, units, fault in [
+            ("80", nvcc, [own, *OF_PROGRAM[1:]], "calls CUDA's own: ['__cuda_syscall_aligned_malloc']"),
+            ("80", faulty, [none, OF_PROGRAM[1], unbounded], "malloc uses "),
+            (WITH_HOST_CODE, faulty, [none, OF_PROGRAM[1], unbounded], "variables device_heap over each other"),
+        ]:
+            said = "\n".join(faults_of(compiler, units, [arch]))
+            wrong += [] if fault in said else [f"judged wrongly: {units}, not {fault}\n{said}"]
+    return wrong
+
+
+def check():
+    nvcc = compilers.nvcc_or_skip("device malloc of our own")
+    faults = faults_of(nvcc, OF_PROGRAM) + faults_of(nvcc, OF_PROGRAM, [WITH_HOST_CODE], GROWING_HEADER)
+    return faults, f"all functions behind malloc and free are ours and fit {MOST_REGISTERS} registers"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    compilers.run(__doc__, check, negative_test)

@@ -7,9 +7,7 @@ number is "this many", and not "so many". Pages: the last two. "Who" follows a w
 threads, lanes and calls take "that".
 """
 
-import pathlib
 import re
-import sys
 
 import compilers
 
@@ -61,51 +59,29 @@ def faults_of_page(text):
                 yield number, fault
 
 
-def check(root, names):
-    """The faults of files of a folder, a line each."""
-    faults = []
-    for name in names:
-        read = faults_of_page if name.endswith(".md") else faults_of_source
-        faults += [f"{name}:{number}: {fault}" for number, fault in read((pathlib.Path(root) / name).read_text())]
-    return faults
+def check():
+    names = [*compilers.sources(), *compilers.tracked("*.md")]
+    readers = {name: faults_of_page if name.endswith(".md") else faults_of_source for name in names}
+    found = [f"{name}:{number}: {fault}" for name, read in readers.items() for number, fault in read((compilers.ROOT / name).read_text())]
+    return found, f"{len(names)} files speak plainly"
 
 
-def self_test():
-    good = """/// Takes a block. A programmer who frees it twice is told, and a thread gets this many.
-int f();  ///< so many that none is left, says "who"
-// https://example.org/{}
-""".format("long/" * 30)
-    planted = {
-        "who": "// The lock is open to who comes first.\n",
-        "begins_who": "/// Who frees a block clears its bit.\n",
-        "same": "int f();\n/// The same for lanes.\nint g();\n",
-        "same_behind": "int f();  ///< The same for lanes.\n",
-        "many": "/// Takes so many units.\n",
-        "wide": "// " + "wide " * 20 + "\n",
-        "wide_behind": "int f(int, int, int);  // " + "wide " * 16 + "\n",
-    }
-    missed = [name for name, text in planted.items() if len(list(faults_of_source(text))) != 1]
-    if not list(faults_of_page("The page is whose it is who frees it.\n")) or list(faults_of_page("Users who read `who`.\n")):
-        missed.append("page")
-    wrong = list(faults_of_source(good))
-    if missed or wrong:
-        print(f"planted and not caught: {missed}; reported and good: {wrong}")
-        return 1
-    print(f"caught all {len(planted) + 1} injected faults")
-    return 0
-
-
-def main():
-    parser = compilers.arguments(__doc__)
-    parser.add_argument("files", nargs="*", help="these alone (default all sources and pages)")
-    options = parser.parse_args()
-    if options.self_test:
-        return self_test()
-    names = options.files or [*compilers.sources(), *compilers.tracked("*.md")]
-    faults = check(compilers.ROOT, names)
-    print("\n".join(faults) or f"{len(names)} files speak plainly")
-    return 1 if faults else 0
+def negative_test():
+    good = "/// Takes a block. A programmer who frees it twice is told, and a thread gets this many.\nint f();  ///< so many that none is left, says \"who\"\n"
+    good += f"// https://example.org/{'long/' * 30}\n"
+    planted = [
+        "// The lock is open to who comes first.",
+        "/// Who frees a block clears its bit.",
+        "int f();\n/// The same for lanes.\nint g();",
+        "int f();  ///< The same for lanes.",
+        "/// Takes so many units.",
+        "// " + "wide " * 20,
+        "int f(int, int, int);  // " + "wide " * 16,
+    ]
+    missed = [text for text in planted if len(list(faults_of_source(text))) != 1]
+    missed += [] if list(faults_of_page("The page is whose it is who frees it.\n")) else ["a page"]
+    return missed + [str(fault) for fault in [*faults_of_source(good), *faults_of_page("Users who read `who`.\n")]]
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    compilers.run(__doc__, check, negative_test)

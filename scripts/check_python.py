@@ -7,11 +7,9 @@ environment, `python -m warpheap` and the tests that need Numba or cuda.core the
 """
 
 import os
-import pathlib
 import subprocess
 import sys
 import tarfile
-import tempfile
 import zipfile
 
 import compilers
@@ -24,27 +22,18 @@ PUBLISHED = [*NEEDED[:2], "numba-cuda[cu13]==0.30.*", "numpy<2.5", "cuda-core==1
 PACKED = ("py.typed", "include/warpheap/warpheap.hpp")
 HOMEPAGE = "https://example.org/warpheap"
 DESCRIBED = ("License-Expression: Apache-2.0", "License-File: LICENSE", "Author: ", "Keywords: ", f"Project-URL: Homepage, {HOMEPAGE}")
-FAULTY = 'def allocators() -> int:\n    return "none"\n'
-
-
-def run(*command, **variables):
-    words = [str(word) for word in command]
-    return subprocess.run(words, cwd=tempfile.gettempdir(), capture_output=True, text=True, env={**os.environ, **variables})
-
-
-def failed(what, done):
-    print(f"{what}:\n{(done.stdout + done.stderr)[-4000:]}")
-    return 1
+PLANTED = "test_planted.py"
+FAILING = "def test_planted():\n    import warpheap\n\n    assert not warpheap.allocators\n"
+WRONG_TYPE = 'def allocators() -> int:\n    return "none"\n'
+succeed = compilers.succeed
 
 
 def tested(python, tests, home):
-    done = run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, WARPHEAP_CACHE_DIR=str(home / "cache"))
+    """What pytest says of tests that do not pass."""
+    command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
+    done = subprocess.run(command, cwd=home, capture_output=True, text=True, env={**os.environ, "WARPHEAP_CACHE_DIR": str(home / "cache")})
     print(done.stdout[-4000:])
-    return done.returncode
-
-
-def installed(python):
-    return run(python, "-m", "pip", "install", "-q", "--no-compile", "--no-deps", "--no-build-isolation", PACKAGE)
+    return [f"pytest ends with {done.returncode} {done.stderr[-4000:]}"] if done.returncode else []
 
 
 def lacking_in(path):
@@ -68,71 +57,49 @@ def lacking_in(path):
 
 
 def published(python, home):
-    words = ("--no-isolation", "--sdist", "--wheel", "-o", home / "dist", PACKAGE)
-    built = run(python, "-m", "build", "-q", *words, WARPHEAP_HOMEPAGE=HOMEPAGE)
-    if built.returncode:
-        return failed("the package cannot be built", built)
+    """What is wrong with sdist and wheel, and with what the wheel installs."""
+    succeed(python, "-m", "build", "-q", "--no-isolation", "--sdist", "--wheel", "-o", home / "dist", PACKAGE, WARPHEAP_HOMEPAGE=HOMEPAGE)
     made = sorted((home / "dist").iterdir())
-    described = run(python, "-m", "twine", "check", "--strict", *made)
-    if described.returncode:
-        return failed("twine refuses the package", described)
-    (wheel,) = (path for path in made if path.suffix == ".whl")
+    succeed(python, "-m", "twine", "check", "--strict", *made)
     lacking = [f"{path.name} lacks {what}" for path in made for what in lacking_in(path)]
     if lacking:
-        print("\n".join(lacking))
-        return 1
-    done = run(python, "-m", "pip", "install", "-q", "--no-compile", "--no-deps", wheel)
-    if done.returncode:
-        return failed("the wheel cannot be installed", done)
-    said = run(python, "-m", "warpheap", WARPHEAP_CACHE_DIR=str(home / "cache"))
-    if said.returncode:
-        return failed("python -m warpheap", said)
-    print(said.stdout)
-    typed = checked_types(python, PACKAGE / "src" / "warpheap", home)
-    if typed.returncode:
-        return failed("mypy", typed)
+        return lacking
+    succeed(python, "-m", "pip", "install", "-q", "--no-compile", "--no-deps", *home.glob("dist/*.whl"))
+    print(succeed(python, "-m", "warpheap", WARPHEAP_CACHE_DIR=str(home / "cache")))
+    check_types(python, PACKAGE / "src" / "warpheap", home)
     return tested(python, [PACKAGE / "tests" / name for name in NUMBA_TESTS], home)
 
 
-def checked_types(python, source, home):
+def check_types(python, source, home):
     flags = ["--ignore-missing-imports", "--follow-imports=skip"]  # sources of other packages are not read
-    return run(python, "-m", "mypy", *flags, f"--cache-dir={home / 'mypy'}", source)
+    succeed(python, "-m", "mypy", *flags, f"--cache-dir={home / 'mypy'}", source)
 
 
-def planted(python, home):
-    """A test that fails must fail the check, and a wrong type must fail mypy where that is installed."""
-    test = home / "test_planted.py"
-    test.write_text("def test_planted():\n    import warpheap\n\n    assert not warpheap.allocators\n")
-    return 0 if tested(python, [test], home) == 1 else 1
-
-
-def planted_type(python, home):
-    (home / "wrong.py").write_text(FAULTY)
-    done = checked_types(python, home / "wrong.py", home)
-    return 0 if "Incompatible return value" in done.stdout else failed("mypy did not see the injected fault", done)
+def installed(python, home, negative):
+    """A test that fails must fail the check."""
+    succeed(python, "-m", "pip", "install", "-q", "--no-compile", "--no-deps", "--no-build-isolation", PACKAGE)
+    return tested(python, [home / PLANTED] if negative else sorted((PACKAGE / "tests").glob("test_*.py")), home)
 
 
 def main():
     parser = compilers.arguments(__doc__)
     parser.add_argument("--published", action="store_true", help="check what would be published")
     options = parser.parse_args()
-    needed = PUBLISHED if options.published else NEEDED
-    with tempfile.TemporaryDirectory() as directory:
-        home = pathlib.Path(directory)
-        python = home / "venv" / "bin" / "python"
-        made = run(sys.executable, "-m", "venv", home / "venv")
-        fetched = made if made.returncode else run(python, "-m", "pip", "install", "-q", "--no-compile", *needed)
-        if fetched.returncode:
-            print(f"SKIP: pip cannot fetch {', '.join(needed)}, so the Python package was not tried")
-            return compilers.SKIPPED
-        if options.published:
-            return planted_type(python, home) if options.self_test else published(python, home)
-        done = installed(python)
-        if done.returncode:
-            return failed("the package cannot be installed", done)
-        if options.self_test:
-            return planted(python, home)
-        return tested(python, sorted((PACKAGE / "tests").glob("test_*.py")), home)
+    with compilers.folder_of({PLANTED: FAILING, "wrong.py": WRONG_TYPE}) as home:
+        python = compilers.venv_or_skip(home, *(PUBLISHED if options.published else NEEDED))
+        try:
+            if not options.published:
+                faults = installed(python, home, options.self_test)
+            elif options.self_test:
+                faults = check_types(python, home / "wrong.py", home)
+            else:
+                faults = published(python, home)
+        except compilers.Failed as failure:
+            faults = [str(failure)]
+    print("\n".join(faults or ["no fault"]))
+    if options.self_test:
+        return 0 if faults and ("Incompatible return value" in faults[0] if options.published else faults[0].startswith("pytest ends with 1 ")) else 1
+    return 1 if faults else 0
 
 
 if __name__ == "__main__":

@@ -4,27 +4,23 @@
 
   conan   with Conan from PyPI: `conan create` with its test_package
   conda   with rattler-build from PyPI; what the recipe needs comes from this machine, not from conda-forge
-  vcpkg   vcpkg cannot be had from PyPI or Debian: the port is run with tests/package/vcpkg_stand_in.cmake
-  spack   nor can Spack: the recipe is run with scripts/spack_stand_in.py
+  vcpkg, spack   neither can be had from PyPI or Debian: the recipe's archive, hash and options of CMake are taken from its text
 """
 
+import ast
 import hashlib
 import json
-import os
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
 import urllib.request
 
 import compilers
 import release
-import spack_stand_in
 
-CONSUMERS = compilers.ROOT / "tests" / "package"
-NEEDED = {"conan": "conan==2.*", "conda": "py-rattler-build>=0.70"}
-HEAD = 'cmake_minimum_required(VERSION 3.25)\nproject(consumer LANGUAGES CXX)\nadd_executable(main "{source}")\n'
+CONSUMER = compilers.ROOT / "tests" / "package" / "consumer.cpp"
+HEAD = f'cmake_minimum_required(VERSION 3.25)\nproject(consumer LANGUAGES CXX)\nadd_executable(main "{CONSUMER}")\n'
 RATTLER = """
 import pathlib, sys
 import rattler_build as rattler
@@ -40,41 +36,23 @@ settings = rattler.ToolConfiguration(test_strategy="native")
 for built in local.run_build(tool_config=settings, output_dir=output, channels=[], env_isolation=rattler.EnvironmentIsolation.NONE):
     print(*built.packages)
 """
-
-
-class Failed(Exception):
-    pass
-
-
-def run(*command, **variables):
-    """What a command says; Failed if it fails."""
-    words = [str(word) for word in command]
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, env={**os.environ, **variables})
-    if done.returncode:
-        raise Failed(f"{' '.join(words[:2])} …\n{(done.stdout + done.stderr)[-4000:]}")
-    return done.stdout
-
-
-def consume(prefix, home, usage="find_package(warpheap CONFIG REQUIRED)\ntarget_link_libraries(main PRIVATE warpheap::warpheap)\n"):
-    """Builds and runs a program that finds Warpheap below `prefix` as `usage` says."""
-    (home / "CMakeLists.txt").write_text(HEAD.format(source=CONSUMERS / "consumer.cpp") + usage)
-    run("cmake", "-G", "Ninja", "-S", home, "-B", home / "consumer", f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_BUILD_TYPE=Debug")
-    run("cmake", "--build", home / "consumer")
-    print(run(home / "consumer" / "main").strip())
+succeed = compilers.succeed
 
 
 def conan(recipe, home):
     """Boost is this machine's."""
-    program, variables = home / "venv" / "bin" / "conan", {"CONAN_HOME": str(home / "conan")}
-    run(program, "profile", "detect", **variables)
-    boost = run("dpkg-query", "-W", "-f", "${Version}", "libboost-context-dev").rpartition(".")[0]
+    program = compilers.venv_or_skip(home, "conan==2.*").with_name("conan")
+    variables = {"CONAN_HOME": str(home / "conan")}
+    succeed(program, "profile", "detect", **variables)
+    boost = succeed("dpkg-query", "-W", "-f", "${Version}", "libboost-context-dev").rpartition(".")[0]
     profile = home / "profile"
     profile.write_text(f"include(default)\n[settings]\ncompiler.cppstd=20\n[platform_requires]\nboost/{boost}\n")
-    run(program, "create", recipe, "--profile:all", profile, "--no-remote", **variables)
+    succeed(program, "create", recipe, "--profile:all", profile, "--no-remote", **variables)
 
 
 def conda(recipe, home):
-    print(run(home / "venv" / "bin" / "python", "-c", RATTLER, recipe / "recipe.yaml", home / "packages").strip())
+    python = compilers.venv_or_skip(home, "py-rattler-build>=0.70")
+    print(succeed(python, "-c", RATTLER, recipe / "recipe.yaml", home / "packages").strip())
 
 
 def vcpkg(recipe, home):
@@ -82,69 +60,66 @@ def vcpkg(recipe, home):
     manifest = json.loads(text)
     names = [dependency["name"] for dependency in manifest["dependencies"]]
     if text != json.dumps(manifest, indent=2) + "\n" or names != sorted(names):
-        raise Failed("vcpkg.json is not as `vcpkg format-manifest` writes it")
-    stand_in = CONSUMERS / "vcpkg_stand_in.cmake"
-    run("cmake", "-D", f"PORT_DIR={recipe}", "-D", f"WORK={home / 'vcpkg'}", "-P", stand_in)
-    usage = re.findall(r"^    (.*)", (recipe / "usage").read_text(), re.MULTILINE)
-    consume(home / "vcpkg" / "package", home, "\n".join(usage))
+        raise compilers.Failed("vcpkg.json is not as `vcpkg format-manifest` writes it")
+    portfile = (recipe / "portfile.cmake").read_text()
+    installed(portfile, "sha512", re.findall(r"-D\w+=\w+", portfile), home)
+    if not (home / "prefix" / re.search(r"CONFIG_PATH (\S+)\)", portfile)[1]).is_dir():
+        raise compilers.Failed("portfile.cmake moves a folder that is not there")
+    consume("\n".join(re.findall(r"^    (.*)", (recipe / "usage").read_text(), re.MULTILINE)), home)
 
 
 def spack(recipe, home):
-    recorder, package, options = spack_stand_in.recorded(recipe / "package.py")
-    ((_, version),) = recorder.of("version")
+    text = (recipe / "package.py").read_text()
+    ast.parse(text)
+    variants = dict(re.findall(r'variant\("(\w+)", default=(\w+)', text))
+    options = re.findall(r'define\("(\w+)", (\w+)\)', text)
+    options += [(name, variants[variant]) for name, variant in re.findall(r'define_from_variant\("(\w+)", "(\w+)"\)', text)]
+    installed(text, "sha256", [f"-D{name}={value.upper()}" for name, value in options], home)
+    consume("find_package(warpheap CONFIG REQUIRED)\ntarget_link_libraries(main PRIVATE warpheap::warpheap)\n", home)
+
+
+def installed(text, kind, options, home):
+    """Fetches the archive that a recipe names, compares its hash, and installs it with a recipe's options."""
     packed = home / "fetched.tar.gz"
-    urllib.request.urlretrieve(package.url, packed)
-    if hashlib.sha256(packed.read_bytes()).hexdigest() != version["sha256"]:
-        raise Failed(f"the archive's hash is not {version['sha256']}")
+    urllib.request.urlretrieve(re.search(r'"((?:file|https?):[^"]*\.tar\.gz)"', text)[1], packed)
+    hashes = re.findall(r"\b[0-9a-f]{64,128}\b", text)
+    if hashes != [hashlib.new(kind, packed.read_bytes()).hexdigest()]:
+        raise compilers.Failed(f"the archive's hash is not {hashes}")
     (home / "source").mkdir()
-    run("tar", "xf", packed, "-C", home / "source", "--strip-components=1")
-    run("cmake", "-G", "Ninja", "-S", home / "source", "-B", home / "build", f"-DCMAKE_INSTALL_PREFIX={home / 'prefix'}", *options)
-    run("cmake", "--build", home / "build", "--target", "install")
-    consume(home / "prefix", home)
+    succeed("tar", "xf", packed, "-C", home / "source", "--strip-components=1")
+    prefix = f"-DCMAKE_INSTALL_PREFIX={home / 'prefix'}"
+    said = succeed("cmake", "-G", "Ninja", "-S", home / "source", "-B", home / "build", prefix, "-DCMAKE_INSTALL_LIBDIR=lib", *options)
+    if "not used by the project" in said:
+        raise compilers.Failed(said)
+    succeed("cmake", "--build", home / "build", "--target", "install")
 
 
-RECIPES = {"conan": conan, "conda": conda, "vcpkg": vcpkg, "spack": spack}
-FOLDERS = {"conda": "conda-forge"}
-WRONG_HASH = "0" * 64
+def consume(usage, home):
+    """Builds and runs a program that finds Warpheap as `usage` says."""
+    (home / "CMakeLists.txt").write_text(HEAD + usage)
+    succeed("cmake", "-G", "Ninja", "-S", home, "-B", home / "consumer", f"-DCMAKE_PREFIX_PATH={home / 'prefix'}", "-DCMAKE_BUILD_TYPE=Debug")
+    succeed("cmake", "--build", home / "consumer")
+    print(succeed(home / "consumer" / "main").strip())
 
 
-def prepared(name, home):
-    """The folder of the filled-in recipe; None where its tool cannot be had."""
-    release.make(home / "release", release.draft_commit())
-    if name in NEEDED:
-        run(sys.executable, "-m", "venv", home / "venv")
-        try:
-            run(home / "venv" / "bin" / "python", "-m", "pip", "install", "-q", "--no-compile", NEEDED[name])
-        except Failed:
-            return None
-    return home / "release" / "recipes" / FOLDERS.get(name, name)
-
-
-def spoil(recipe):
-    """Another hash than the archive's, in all files of a recipe."""
-    for path in recipe.rglob("*.*"):
-        if path.is_file():
-            path.write_text(re.sub(r"\b[0-9a-f]{64,128}\b", lambda found: "0" * len(found[0]), path.read_text()))
+RECIPES = {"conan": conan, "conda-forge": conda, "vcpkg": vcpkg, "spack": spack}
 
 
 def main():
     parser = compilers.arguments(__doc__)
     parser.add_argument("recipe", choices=RECIPES)
     options = parser.parse_args()
-    build = RECIPES[options.recipe]
     with tempfile.TemporaryDirectory() as directory:
         home = pathlib.Path(directory)
-        recipe = prepared(options.recipe, home)
-        if not recipe:
-            print(f"SKIP: pip cannot fetch {NEEDED[options.recipe]}, so the recipe was not tried")
-            return compilers.SKIPPED
-        if options.self_test:
-            spoil(recipe)
+        release.make(home / "release", release.draft_commit())
+        recipe = home / "release" / "recipes" / options.recipe
+        for path in recipe.rglob("*.*") if options.self_test else ():  # another hash than the archive's
+            path.write_text(re.sub(r"\b[0-9a-f]{64,128}\b", lambda found: "0" * len(found[0]), path.read_text()))
         try:
-            build(recipe, home)
-        except Failed as failure:
+            RECIPES[options.recipe](recipe, home)
+        except compilers.Failed as failure:
             print(failure)
-            return 0 if options.self_test and WRONG_HASH in str(failure) else 1
+            return 0 if options.self_test and "0" * 64 in str(failure) else 1
     print(f"{options.recipe} builds Warpheap")
     return 1 if options.self_test else 0
 

@@ -7,9 +7,6 @@ The source is read, not imported, so no other package is needed.
 
 import ast
 import inspect
-import pathlib
-import sys
-import tempfile
 
 import compilers
 
@@ -111,30 +108,22 @@ def faults(package):
     return [f"{name} has no docstring" for name in reference(package)[1]]
 
 
-def self_test():
-    with tempfile.TemporaryDirectory() as directory:
-        package = pathlib.Path(directory)
-        (package / "__init__.py").write_text('"""Page."""\nfrom .part import f, Kind\n__all__ = ["f", "Kind"]\n')
-        source = 'def f(x: int) -> int:\n    """Says."""\n\nclass Kind(ValueError):\n    """Is."""\n    def g(self, y): "Does."\n'
-        (package / "part.py").write_text(source)
-        content, good = reference(package)
+def negative_test():
+    """A missing docstring."""
+    source = 'def f(x: int) -> int:\n    """Says."""\n\nclass Kind(ValueError):\n    """Is."""\n    def g(self, y): "Does."\n'
+    start = '"""Page."""\nfrom .part import f, Kind\n__all__ = ["f", "Kind"]\n'
+    with compilers.folder_of({"__init__.py": start, "part.py": source}) as package:
+        content, wrong = reference(package)
         (package / "part.py").write_text(source.replace('"Does."', "pass"))
         planted = faults(package)
-    expected = all(each in content for each in ("warpheap.f(x: int) -> int", "Bases: `ValueError`", "#### `g(y)`", "Does."))
-    if good or not expected or len(planted) != 1 or "Kind.g" not in planted[0]:
-        print(f"a good package gave {good}; a missing docstring gave {planted}; the page:\n{content}")
-        return 1
-    print("caught the missing docstring")
-    return 0
+    expected = ("warpheap.f(x: int) -> int", "Bases: `ValueError`", "#### `g(y)`", "Does.")
+    wrong += [f"the page lacks {each}" for each in expected if each not in content]
+    return wrong if len(planted) == 1 and "Kind.g" in planted[0] else [*wrong, f"of one missing docstring these were found: {planted}"]
 
 
-def main():
-    if compilers.arguments(__doc__).parse_args().self_test:
-        return self_test()
-    found = faults(PACKAGE)
-    print("\n".join(found) or "every public name of the Python package has a docstring")
-    return 1 if found else 0
+def check():
+    return faults(PACKAGE), "every public name of the Python package has a docstring"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    compilers.run(__doc__, check, negative_test)

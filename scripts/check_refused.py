@@ -31,9 +31,10 @@ def judge(name, words, good, said):
     return f"{name}: refused without a word of {', '.join(missing)}:\n{said}" if missing else None
 
 
-def check(folder, nvcc):
-    """Returns (how many were tried, faults)."""
+def faults_of(folder, nvcc):
     sources = sorted(folder.glob("*.cpp"))
+    if not sources:
+        return [f"{folder} has no source"]
     with tempfile.TemporaryDirectory() as directory:
         commands = {}
         for source in sources:
@@ -44,10 +45,10 @@ def check(folder, nvcc):
         results = compilers.compile_all(commands)
     words = {source.stem: wanted_words(source) for source in sources}
     faults = [judge(name, words[name.split()[1]], good, said) for name, (good, said, _) in results.items()]
-    return len(commands), [fault for fault in faults if fault]
+    return [fault for fault in faults if fault]
 
 
-def self_test(nvcc):
+def negative_test():
     """Sources that compile, or are refused for another reason, must be reported; one that is refused rightly must not."""
     planted = {
         "compiles.cpp": "// refused: small, int\ntemplate <class T> concept small = true;\nbool b = small<int>;\n",
@@ -55,24 +56,16 @@ def self_test(nvcc):
         "rightly.cpp": "// refused: small, wide\ntemplate <class T> concept small = sizeof(T) == 1;\n"
         "struct wide { int x; };\ntemplate <small T> struct box {};\nbox<wide> b;\n",
     }
-    with tempfile.TemporaryDirectory() as directory:
-        for name, text in planted.items():
-            (pathlib.Path(directory) / name).write_text(text)
-        _, faults = check(pathlib.Path(directory), nvcc)
-    return compilers.judge_self_test(faults, ["compiles", "other_reason"])
+    with compilers.folder_of(planted) as folder:
+        return compilers.wrongly_judged(faults_of(folder, compilers.find_nvcc()), ["compiles", "other_reason"])
 
 
-def main():
-    options = compilers.arguments(__doc__).parse_args()
+def check():
     nvcc = compilers.find_nvcc()
     if not nvcc:
         print("no nvcc: what it says was not checked")
-    if options.self_test:
-        return self_test(nvcc)
-    tried, faults = check(SOURCES, nvcc)
-    print("\n".join(faults) or f"{tried} times refused, for the right reason")
-    return 1 if faults or tried == 0 else 0
+    return faults_of(SOURCES, nvcc), "all are refused, for the right reason"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    compilers.run(__doc__, check, negative_test)

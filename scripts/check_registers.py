@@ -22,7 +22,6 @@ are named, and only malloc_only can be a fault.
 """
 
 import json
-import pathlib
 import re
 import sys
 import tempfile
@@ -70,36 +69,25 @@ def read_kernels(said, cubin):
 def measure(nvcc, source, architectures):
     """Compiles for all architectures at once, each once to PTX and from there without and with the bound. Exits where
     something does not compile, or has no kernel."""
+    bounds = {"": [], f"_{MOST_REGISTERS}": [f"-maxrregcount={MOST_REGISTERS}", "-Xptxas", f"--entry={BOUNDED}"]}
     with tempfile.TemporaryDirectory() as directory:
-        def output(arch, kind):
-            return str(pathlib.Path(directory) / f"{arch}.{kind}")
-
-        def assemble(arch, bound, options):
-            to = output(arch, f"cubin{bound}")
-            return [nvcc[0], f"-arch=sm_{arch}", "-Xptxas", "-v", *options, "-cubin", "-o", to, output(arch, "ptx")]
-
-        front_end = [*nvcc, "-DNDEBUG", "-ptx", str(source)]
-        succeed({arch: [*front_end, f"-arch=sm_{arch}", "-o", output(arch, "ptx")] for arch in architectures})
-        bounds = {"": [], f"_{MOST_REGISTERS}": [f"-maxrregcount={MOST_REGISTERS}", "-Xptxas", f"--entry={BOUNDED}"]}
+        succeed({arch: [*nvcc, "-DNDEBUG", "-ptx", str(source), f"-arch=sm_{arch}", "-o", f"{directory}/{arch}.ptx"] for arch in architectures})
+        assemble = [nvcc[0], "-Xptxas", "-v", "-cubin"]
         said = succeed({
-            (arch, bound): assemble(arch, bound, options) for arch in architectures for bound, options in bounds.items()
+            (arch, bound): [*assemble, *options, f"-arch=sm_{arch}", "-o", f"{directory}/{arch}.cubin{bound}", f"{directory}/{arch}.ptx"]
+            for arch in architectures for bound, options in bounds.items()
         })
         found = {
             (kernel + bound, f"sm_{arch}"): figures
             for (arch, bound), text in said.items()
-            for kernel, figures in read_kernels(text, cubins.Cubin(output(arch, f"cubin{bound}"))).items()
+            for kernel, figures in read_kernels(text, cubins.Cubin(f"{directory}/{arch}.cubin{bound}")).items()
         }
-    return in_order(found, source.read_text(), [f"sm_{arch}" for arch in architectures])
+    text = source.read_text()
 
+    def place(row):  # by architecture, and there as the kernels stand in the source
+        return architectures.index(row[1][3:]), re.search(rf"\b{row[0].removesuffix(f'_{MOST_REGISTERS}')}\b", text).start(), row[0]
 
-def in_order(figures, source, architectures):
-    """By architecture, and there as the kernels stand in the source."""
-    def place(row):
-        kernel, arch = row
-        named = re.search(rf"\b{kernel.removesuffix(f'_{MOST_REGISTERS}')}\b", source)
-        return architectures.index(arch), named.start(), kernel
-
-    return {row: figures[row] for row in sorted(figures, key=place)}
+    return {row: found[row] for row in sorted(found, key=place)}
 
 
 def succeed(commands):
@@ -112,11 +100,7 @@ def succeed(commands):
 
 
 def cuda_version(nvcc):
-    good, said, _ = compilers.compile([nvcc[0], "--version"])
-    found = re.search(r"release (\d+\.\d+)", said)
-    if not good or not found:
-        sys.exit(f"{nvcc[0]} does not say its version:\n{said}")
-    return found[1]
+    return re.search(r"release (\d+\.\d+)", succeed({"": [nvcc[0], "--version"]})[""])[1]
 
 
 # --- Limits, as a file and against what was measured ---
@@ -131,113 +115,92 @@ def limits_of(figures):
 
 
 def write_limits(limits, version):
-    rows = [["kernel", "architecture", *FIGURES]]
-    rows += [[*row, *(str(of_row[name]) for name in FIGURES)] for row, of_row in limits.items()]
+    rows = [["kernel", "architecture", *FIGURES], *([*row, *map(str, of_row.values())] for row, of_row in limits.items())]
     widths = [max(map(len, column)) for column in zip(*rows)]
-    names = [[cell.ljust(width) for cell, width in zip(row, widths)][:2] for row in rows]
-    values = [[cell.rjust(width) for cell, width in zip(row, widths)][2:] for row in rows]
-    lines = ["  ".join(name + value) + "\n" for name, value in zip(names, values)]
+    lines = ["  ".join(cell.ljust(width) if at < 2 else cell.rjust(width) for at, (cell, width) in enumerate(zip(row, widths))) for row in rows]
     return (
         "# The most that kernels of allocating_kernels.cu may take. scripts/check_registers.py --update writes this file:\n"
-        f"# registers as measured, bytes with up to {ROOM - 1:.0%} of room.\nCUDA {version}\n" + "".join(lines)
+        f"# registers as measured, bytes with up to {ROOM - 1:.0%} of room.\nCUDA {version}\n" + "\n".join(lines) + "\n"
     )
 
 
 def read_limits(text):
-    """(limits, version of CUDA)"""
-    lines = [line.split() for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    if len(lines) < 2 or lines[0][:-1] != ["CUDA"] or lines[1] != ["kernel", "architecture", *FIGURES]:
-        sys.exit("the file of limits does not begin with a version of CUDA and the names of the columns")
-    limits = {}
-    for line in lines[2:]:
-        row, values = tuple(line[:2]), line[2:]
-        if len(values) != len(FIGURES) or not all(map(str.isdigit, values)) or row in limits:
-            sys.exit(f"the file of limits has a wrong or second row of {' on '.join(row)}")
-        limits[row] = dict(zip(FIGURES, map(int, values)))
-    return limits, lines[0][-1]
+    """(limits, version of CUDA); ValueError if the file is not as write_limits() writes it."""
+    (name, version), columns, *rows = [line.split() for line in text.splitlines() if not line.startswith("#")]
+    limits = {(kernel, arch): dict(zip(FIGURES, map(int, values), strict=True)) for kernel, arch, *values in rows}
+    if name != "CUDA" or columns != ["kernel", "architecture", *FIGURES] or len(limits) != len(rows):
+        raise ValueError("the file of limits has other columns, or two rows of one kernel")
+    return limits, version
+
+
+def beyond(figures, limits, is_beyond):
+    return [
+        f"{kernel} on {arch}: {name} {value}, limit {limits[kernel, arch][name]}"
+        for (kernel, arch), of_row in figures.items() if (kernel, arch) in limits
+        for name, value in of_row.items() if is_beyond(value, limits[kernel, arch][name])
+    ]
 
 
 def above(figures, limits):
     """What is above its limit or has none, and limits of nothing, as lines."""
     architectures = {architecture for _, architecture in figures}
-    gone = [row for row in limits if row not in figures and row[1] in architectures]
-    faults = [f"{kernel} on {arch}: there is no such kernel" for kernel, arch in gone]
+    faults = [f"{kernel} on {arch}: there is no such kernel" for kernel, arch in limits if (kernel, arch) not in figures and arch in architectures]
     faults += [f"{kernel} on {arch}: has no limits" for kernel, arch in figures if (kernel, arch) not in limits]
-    faults += [
-        f"{kernel} on {arch}: {name} {value}, limit {limits[kernel, arch][name]}"
-        for (kernel, arch), of_row in figures.items() if (kernel, arch) in limits
-        for name, value in of_row.items() if value > limits[kernel, arch][name]
-    ]
-    return faults
-
-
-def lowerable(figures, limits):
-    return [
-        f"{kernel} on {arch}: {name} {value}, limit {limits[kernel, arch][name]}"
-        for (kernel, arch), of_row in figures.items() if (kernel, arch) in limits
-        for name, value in of_row.items() if value < LOWERABLE * limits[kernel, arch][name]
-    ]
+    return faults + beyond(figures, limits, lambda value, limit: value > limit)
 
 
 def unfit(figures):
     """Whether malloc takes more than it may, whatever the limits say, as lines."""
-    architectures = {architecture for _, architecture in figures}
-    if BOUNDED_ARCHITECTURE not in architectures:
+    if BOUNDED_ARCHITECTURE not in {architecture for _, architecture in figures}:
         return []
     of_row = figures.get((WITH_BOUND, BOUNDED_ARCHITECTURE))
-    if not of_row:
-        return [f"there is no {BOUNDED} on {BOUNDED_ARCHITECTURE}"]
-    fits = of_row["registers"] <= MOST_REGISTERS and of_row["stack"] == of_row["spills"] == 0
-    return [] if fits else [
-        f"{BOUNDED} on {BOUNDED_ARCHITECTURE} does not fit into {MOST_REGISTERS} registers: {of_row['registers']}, "
-        f"{of_row['stack']} bytes of stack, {of_row['spills']} of spills"
-    ]
+    if of_row and of_row["registers"] <= MOST_REGISTERS and of_row["stack"] == of_row["spills"] == 0:
+        return []
+    return [f"{BOUNDED} on {BOUNDED_ARCHITECTURE} does not fit into {MOST_REGISTERS} registers without stack and spills: {of_row}"]
 
 
 def judge(figures, limits, same_version):
     """(faults, what else to say)"""
     faults, remarks = unfit(figures), []
     (faults if same_version else remarks).extend(above(figures, limits))
-    return faults, remarks + [f"{line}: could be lowered" for line in lowerable(figures, limits)]
+    lowerable = beyond(figures, limits, lambda value, limit: value < LOWERABLE * limit)
+    return faults, remarks + [f"{line}: could be lowered" for line in lowerable]
 
 
 # --- For the documentation ---
+
+
+def table(heads, rows):
+    return "\n".join(f"| {' | '.join(row)} |" for row in [heads, ["---"] * len(heads), *rows]) + "\n"
 
 
 def markdown(figures, version):
     architectures = list(dict.fromkeys(architecture for _, architecture in figures))
     kernels = list(dict.fromkeys(kernel for kernel, _ in figures))
 
-    def table(heads, cells):
-        rows = [["kernel", *(head for arch in architectures for head in heads(arch))]]
-        rows.append(["---"] * len(rows[0]))
-        for kernel in kernels:
-            rows.append([f"`{kernel}`", *(cell for arch in architectures for cell in cells(figures[kernel, arch]))])
-        return "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n"
-
     def registers(of_row):
         local = f", {of_row['stack']} B, {of_row['spills']:,} B" if of_row["stack"] or of_row["spills"] else ""
-        return [f"{of_row['registers']}{local}"]
+        return f"{of_row['registers']}{local}"
 
     return (
         f"Registers and, where there are any, bytes of stack and of spills (CUDA {version}):\n\n"
-        + table(lambda arch: [arch], registers)
+        + table(["kernel", *architectures], [[f"`{k}`", *(registers(figures[k, arch]) for arch in architectures)] for k in kernels])
         + "\nBytes of machine code, with all functions that the kernel calls, and of the kernel itself:\n\n"
-        + table(lambda arch: [arch, "itself"], lambda of_row: [f"{of_row['code']:,}", f"{of_row['inlined']:,}"])
-    )
+        + table(["kernel", *(head for arch in architectures for head in (arch, "itself"))],
+                [[f"`{k}`", *(f"{figures[k, arch][name]:,}" for arch in architectures for name in ("code", "inlined"))] for k in kernels])
+    )  # fmt: skip
 
 
 def instructions_table(document):
     """What a warp executes for a call, as count_instructions.py wrote it."""
-    machine = document["machine"]
+    machine, sizes = document["machine"], document["instructions"]
     kinds = {"malloc": "`malloc`", "first_malloc": "the first of a heap", "free": "`free`"}
-    rows = [[name, *(f"{of_size[kind]:,}" for of_size in document["instructions"])] for kind, name in kinds.items()]
-    heads = ["", *(f"{of_size['bytes']:,} B" for of_size in document["instructions"])]
     return (
         f"\nInstructions that a warp executes for one call a thread ({machine['device']}, driver {machine['driver']}, "
         f"CUDA {machine['cuda']}, commit {machine['commit']}):\n\n"
-        + "\n".join(f"| {' | '.join(row)} |" for row in [heads, ["---"] * len(heads), *rows]) + "\n"
-    )
+        + table(["", *(f"{of_size['bytes']:,} B" for of_size in sizes)],
+                [[name, *(f"{of_size[kind]:,}" for of_size in sizes)] for kind, name in kinds.items()])
+    )  # fmt: skip
 
 
 def put_into_page(page, tables):
@@ -290,25 +253,11 @@ def wrongly_read(figures):
     return [f"{kernel}: read wrongly: {of.get(kernel)}" for kernel, right in expected.items() if not right]
 
 
-COLUMNS = "kernel architecture " + " ".join(FIGURES)
-MALFORMED = [
-    "",
-    f"{COLUMNS}\nsound sm_90 1 2 3 4 5\n",
-    "CUDA 1.2\nsound sm_90 1 2 3 4 5\n",
-    f"CUDA 1.2\n{COLUMNS}\nsound sm_90 1 2 3 4\n",
-    f"CUDA 1.2\n{COLUMNS}\nsound sm_90 1 2 3 4 x\n",
-    f"CUDA 1.2\n{COLUMNS}\nsound sm_90\n",
-    f"CUDA 1.2\n{COLUMNS}\nsound\n",
-    f"CUDA 1.2\n{COLUMNS}\n" + 2 * "sound sm_90 1 2 3 4 5\n",
-]
-
-
 def is_read(text):
     try:
-        read_limits(text)
-    except SystemExit:
+        return bool(read_limits(text))
+    except ValueError:
         return False
-    return True
 
 
 def wrongly_judged(figures):
@@ -317,7 +266,10 @@ def wrongly_judged(figures):
     wrong = [] if judge(figures, sound, True) == ([], []) else ["sound limits are not kept"]
     if read_limits(write_limits(sound, "1.2")) != (sound, "1.2"):
         wrong.append("limits are not read as they are written")
-    wrong += [f"limits are read from {text!r}" for text in MALFORMED if is_read(text)]
+    written = write_limits(sound, "1.2")
+    row = written.splitlines()[-1]
+    malformed = ["", written.replace("CUDA 1.2\n", ""), written.replace("  stack", "  stock"), written + row, *(written + text for text in ("gone", "gone sm_90 1 2 3 4", "gone sm_90 1 2 3 4 x"))]
+    wrong += [f"limits are read from {text!r}" for text in malformed if is_read(text)]
     for (kernel, arch), of_row in figures.items():
         for name, value in of_row.items():
             lower, higher = (
@@ -341,10 +293,8 @@ def wrongly_judged(figures):
 
 def self_test(nvcc):
     def measured(text):
-        with tempfile.TemporaryDirectory() as directory:
-            source = pathlib.Path(directory) / "planted.cu"
-            source.write_text(text)
-            return measure(nvcc, source, ["90"])
+        with compilers.folder_of({"planted.cu": text}) as folder:
+            return measure(nvcc, folder / "planted.cu", ["90"])
 
     figures = measured(PLANTED + SOUND_MALLOC)
     wrong = wrongly_read(figures) + wrongly_judged(figures)
@@ -352,7 +302,7 @@ def self_test(nvcc):
     faults = judge(spilled, limits_of(spilled), False)[0]
     if len(faults) != 1 or "does not fit" not in faults[0]:
         wrong.append(f"a malloc that spills is no fault: {faults}")
-    if judge({("other", BOUNDED_ARCHITECTURE): {}}, {}, False)[0] != [f"there is no {BOUNDED} on {BOUNDED_ARCHITECTURE}"]:
+    if len(judge({("other", BOUNDED_ARCHITECTURE): {}}, {}, False)[0]) != 1:
         wrong.append("no malloc is no fault")
     print("\n".join(wrong) or f"read and judged {len(figures)} planted kernels rightly")
     return 1 if wrong else 0
@@ -360,16 +310,12 @@ def self_test(nvcc):
 
 def main():
     parser = compilers.arguments(__doc__)
-    known = f"of {', '.join(ARCHITECTURES)} (default: all)"
-    parser.add_argument("architectures", nargs="*", metavar="architecture", help=known)
+    parser.add_argument("architectures", nargs="*", metavar="architecture", help=f"of {', '.join(ARCHITECTURES)} (default: all)")
     parser.add_argument("--markdown", action="store_true", help="print the figures as tables, and judge nothing")
     parser.add_argument("--update", action="store_true", help=f"write {LIMITS.name} and the tables of {PAGE.name} anew")
     options = parser.parse_args()
-    unknown = set(options.architectures) - set(ARCHITECTURES)
-    if unknown:
-        parser.error(f"no limits for sm_{', sm_'.join(sorted(unknown))}, only for sm_{', sm_'.join(ARCHITECTURES)}")
-    if options.update and options.architectures:
-        parser.error("--update takes all architectures")
+    if set(options.architectures) - set(ARCHITECTURES) or (options.update and options.architectures):
+        parser.error(f"there are limits for {', '.join(ARCHITECTURES)}, and --update takes all")
     nvcc = compilers.nvcc_or_skip("what kernels take of a GPU")
     if options.self_test:
         return self_test(nvcc)

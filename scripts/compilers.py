@@ -3,11 +3,15 @@
 
 import argparse
 import concurrent.futures
+import contextlib
+import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import zipfile
 
@@ -22,6 +26,35 @@ def arguments(page):
     parser = argparse.ArgumentParser(description=page, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--self-test", action="store_true", help="inject faults, and fail unless each is caught")
     return parser
+
+
+def run(page, check, negative_test):
+    """A check as a program. `check` gives faults and the line that says that there are none; `negative_test` gives what the
+    check judges wrongly of planted faults. Ends with status 1 if there is anything."""
+    if arguments(page).parse_args().self_test:
+        faults, none = negative_test(), "judged all planted faults rightly"
+    else:
+        faults, none = check()
+    print("\n".join(faults) or none)
+    sys.exit(1 if faults else 0)
+
+
+@contextlib.contextmanager
+def folder_of(texts):
+    """A temporary folder with these files, given as {name: text}."""
+    with tempfile.TemporaryDirectory() as directory:
+        for name, text in texts.items():
+            path = pathlib.Path(directory, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        yield pathlib.Path(directory)
+
+
+def families(build):
+    """{file that CMake has made: the sources that it includes} where a build compiles sources together."""
+    entries = json.loads((build / "compile_commands.json").read_text())
+    files = [entry["file"] for entry in entries if "/Unity/unity_" in entry["file"]]
+    return {file: re.findall(r'^#include "(.*)"', pathlib.Path(file).read_text(), re.MULTILINE) for file in files}
 
 
 def find_nvcc():
@@ -53,35 +86,48 @@ def compile_all(commands):
         return dict(zip(commands, workers.map(compile, commands.values())))
 
 
-def judge_self_test(faults, planted):
-    """The exit status of a self-test that must report `planted`, sorted; a fault begins `COMPILER NAME:`."""
+def wrongly_judged(faults, planted):
+    """What is wrong where a check must report `planted`, sorted, and says these faults; each begins `COMPILER NAME:`."""
     reported = sorted({fault.split(":")[0].split()[1] for fault in faults})
-    if reported != planted:
-        print(f"of {len(planted)} injected faults these were reported: {reported}\n" + "\n".join(faults))
-        return 1
-    print(f"caught {len(planted)} injected faults")
-    return 0
+    return [] if reported == planted else [f"reported {reported} of {planted}", *faults]
 
 
-PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--no-deps"]
-NO_WAITING = ["--retries", "1", "--timeout", "15", "--only-binary=:all:"]
+class Failed(Exception):
+    """A command that should not have failed; says what it said."""
 
 
-def fetch_wheels(packages, directory):
-    """Unpacks packages from PyPI into `directory`; False if they cannot be had."""
-    wheels = pathlib.Path(directory) / "wheels"
+def succeed(*command, **variables):
+    """What a command says, which has these variables of its environment."""
+    words = [str(word) for word in command]
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, env={**os.environ, **variables})
+    if done.returncode:
+        raise Failed(f"{' '.join(words[:4])} …\n{(done.stdout + done.stderr)[-4000:]}")
+    return done.stdout + done.stderr
+
+
+def venv_or_skip(home, *packages):
+    """The interpreter of a new virtual environment with packages from PyPI; where they cannot be had, ends the check."""
+    succeed(sys.executable, "-m", "venv", home / "venv")
+    python = home / "venv" / "bin" / "python"
     try:
-        done = subprocess.run(
-            [*PIP, *NO_WAITING, "--dest", str(wheels), *packages],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=120,
-        )
-    except subprocess.TimeoutExpired:
-        return False
-    if done.returncode != 0:
-        return False
+        succeed(python, "-m", "pip", "install", "-q", "--no-compile", *packages)
+    except Failed:
+        print(f"SKIP: pip cannot fetch {', '.join(packages)}")
+        sys.exit(SKIPPED)
+    return python
+
+
+def fetch_or_skip(packages, directory):
+    """Unpacks packages from PyPI into `directory`; where they cannot be had, ends the check."""
+    wheels = pathlib.Path(directory) / "wheels"
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+    try:
+        succeed("timeout", 120, *pip, "--retries", 1, "--timeout", 15, "--dest", wheels, *packages)
+    except Failed:
+        print(f"SKIP: pip cannot fetch {' and '.join(packages)}")
+        sys.exit(SKIPPED)
     for wheel in wheels.glob("*.whl"):
         zipfile.ZipFile(wheel).extractall(directory)
-    return True
 
 
 def tracked(*patterns):

@@ -25,6 +25,8 @@ import compilers
 import sbom
 
 ROOT = compilers.ROOT
+# Pages and projects that ask for a version.
+ASKING = ("README.md", "docs/guide/build.md", "tests/package/find_package/CMakeLists.txt", "tests/package/cuda/CMakeLists.txt")
 DRAFT_DATE = "2000-01-01T00:00:00Z"
 
 
@@ -49,7 +51,7 @@ def disagreements(root, final):
     numbers, suffix = numbers_and_suffix(root)
     minor = numbers.rpartition(".")[0]
     found = []
-    for name in ("README.md", "docs/guide/build.md", *(f"tests/package/{kind}/CMakeLists.txt" for kind in ("find_package", "cuda"))):
+    for name in ASKING:
         found += [f"{name} asks for {asked}" for asked in re.findall(r"find_package\(warpheap ([\d.]+)", (root / name).read_text()) if asked != minor]
     for path in (root / "packaging").rglob("*.*"):
         if path.is_file() and numbers in path.read_text():

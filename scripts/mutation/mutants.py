@@ -33,10 +33,6 @@ class Mutant:
         lost = original.count("\n", self.start, self.end) - self.text.count("\n")
         return original[: self.start] + self.text + "\n" * lost + original[self.end :]
 
-    def key(self):
-        """What says that two mutants of different runs are one."""
-        return (self.file, self.line, self.column, self.operator, self.before, self.after)
-
     def diff(self):
         return f"-{self.before}\n+{self.after}"
 
@@ -64,14 +60,14 @@ def mutants_of(name, text, operators=OPERATORS):
     """Every mutant of one header, by operator and place."""
     source = Source(text)
     for operator in operators:
-        for edit in operator.edits(source):
+        for edit in OPERATORS[operator](source):
             line, column = source.place(edit.start)
             first = text.rfind("\n", 0, edit.start) + 1
             last = text.find("\n", edit.end)
             head, tail = text[first : edit.start], text[edit.end : last if last >= 0 else len(text)]
             before, after = squeeze(head + text[edit.start : edit.end] + tail), squeeze(head + edit.text + tail)
             function = source.function_at(edit.start)
-            yield Mutant(name, line, column, function.name, operator.name, before, after, edit.start, edit.end, edit.text)
+            yield Mutant(name, line, column, function.name, operator, before, after, edit.start, edit.end, edit.text)
 
 
 def squeeze(text):

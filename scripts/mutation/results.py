@@ -51,40 +51,24 @@ class Results:
     """The results of one run, kept in a file after each mutant if there is one."""
 
     def __init__(self, root, path, settings):
-        self.path, self.rows = path, {}
+        self.path, self.rows = path, []
         self.head = {
             "commit": git(root, "describe", "--always", "--dirty", "--abbrev=12"),
             "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
             "settings": settings,
         }
 
-    def resume(self):
-        """Takes over the results of an earlier run, and returns its commit; None if there are none."""
-        if not self.path or not self.path.is_file():
-            return None
-        kept = json.loads(self.path.read_text())
-        for row in kept["mutants"]:
-            self.rows[tuple(row[name] for name in IDENTITY)] = row
-        return kept["commit"]
-
-    def of(self, mutant):
-        return self.rows.get(mutant.key())
-
     def add(self, mutant, result):
-        about = {name: getattr(mutant, name) for name in ("file", "line", "column", "function", "operator", "before", "after")}
-        self.rows[mutant.key()] = {**about, **result}
-        self.write()
-
-    def as_dictionary(self):
-        rows = sorted(self.rows.values(), key=lambda row: [row[name] for name in IDENTITY])
-        counts = collections.Counter(row["outcome"] for row in rows)
-        return {**self.head, "counts": {name: counts[name] for name in OUTCOMES}, "mutants": rows}
-
-    def write(self):
+        self.rows.append({**{name: getattr(mutant, name) for name in [*IDENTITY, "function"]}, **result})
         if self.path:
             new = pathlib.Path(f"{self.path}.new")
             new.write_text(json.dumps(self.as_dictionary(), indent=1) + "\n")
             os.replace(new, self.path)
+
+    def as_dictionary(self):
+        rows = sorted(self.rows, key=lambda row: [row[name] for name in IDENTITY])
+        counts = collections.Counter(row["outcome"] for row in rows)
+        return {**self.head, "counts": {name: counts[name] for name in OUTCOMES}, "mutants": rows}
 
 
 def git(root, *words):

@@ -145,7 +145,7 @@ TEST(WarpCoalesce, ServesEachAloneWhenThereIsNoRoomForAll) {
 }
 
 /// What one thread finds out about freed blocks, and about addresses that never were one.
-struct misuse {
+struct misuse_probe {
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, void* const* blocks, u64* seen) const {
     auto* const block = static_cast<u8*>(blocks[3]);
@@ -200,7 +200,7 @@ TEST(WarpCoalesce, IgnoresASecondFreeAndWhatStartsNoPart) {
     coalesced_heap const heap{1_MiB};
     auto const blocks = ask(heap, std::vector<u64>(32, 48));
     device_buffer<u64> const seen(4);
-    launch({1, 1}, misuse{}, heap.ref(), static_cast<void* const*>(blocks.data()), seen.data());
+    launch({1, 1}, misuse_probe{}, heap.ref(), static_cast<void* const*>(blocks.data()), seen.data());
     synchronize();
     EXPECT_THAT(seen.to_host(), testing::ElementsAre(1, 0, 0, 0));
     EXPECT_EQ(heap.statistics().foreign_frees, 2u) << "those outside the pool are counted";

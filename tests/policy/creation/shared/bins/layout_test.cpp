@@ -14,7 +14,7 @@ using creation::ualloc_config;
 constexpr ualloc_config papers{.least_bytes = 8};
 constexpr ualloc_config wide{.wide_bins = true};
 using paper_layout = bins::layout<papers>;
-using default_layout = bins::layout<ualloc_config{.chunk_log2 = 18}>;
+using chunk_layout = bins::layout<ualloc_config{.chunk_log2 = 18}>;
 using wide_layout = bins::layout<wide>;
 
 TEST(UallocLayout, ChunksHaveThePapersSpecialBins) {
@@ -56,7 +56,7 @@ void expect_classes() {
 
 TEST(UallocLayout, ARequestGoesToTheSmallestClassThatHoldsIt) {
   expect_classes<paper_layout>();
-  expect_classes<default_layout>();
+  expect_classes<chunk_layout>();
   expect_classes<wide_layout>();
 }
 
@@ -115,7 +115,7 @@ void expect_every_block() {
 // bins.L1, bins.L2, bins.L3
 TEST(UallocLayout, EveryBlockIsApartAndFoundAgain) {
   expect_every_block<paper_layout>();
-  expect_every_block<default_layout>();
+  expect_every_block<chunk_layout>();
   expect_every_block<wide_layout>();
 }
 
