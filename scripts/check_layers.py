@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that every header includes only what include/warpheap/README.md lets it.
 
-The tables on that page are the rule; this script reads them. It reports each include that breaks a layer, chooses a
+The tables on that page are the rule; this script reads them. Folders of tools/warpheap include only those before them. It reports each include that breaks a layer, chooses a
 backend, joins two policies, closes a circle, or brings the standard library or another library where it may not be.
 """
 
@@ -24,6 +24,7 @@ STANDARD = set(
 )
 ONE_SIDE = re.compile(r"\s*#\s*if\s+(!?)\s*defined\(\s*(?:__CUDACC_RTC__|__CUDACC__)\s*\)\s*$")
 CHOOSERS = ("platform/simt.hpp", "platform/address_range.hpp")
+TOOL_LAYERS = ("measure", "cli", "backend", "workloads", "scenarios", "io", "commands", "pes")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
 
 
@@ -134,6 +135,18 @@ def fault_of(rules, base, path, quoted, angled, host):
     return included, wrong and f"{included} {wrong}"
 
 
+def tool_faults(root):
+    """Includes from one folder of the tool to a later one of TOOL_LAYERS."""
+    base = root / "tools" / "warpheap"
+    for path in sorted(path for path in base.rglob("*.?pp") if path.parent != base):
+        folder = path.relative_to(base).parts[0]
+        for number, quoted, _, _ in includes_of(path):
+            beside = quoted is None or (path.parent / quoted).exists()
+            theirs = folder if beside else quoted.split("/")[0]
+            if theirs in TOOL_LAYERS and TOOL_LAYERS.index(theirs) > TOOL_LAYERS.index(folder):
+                yield f"{path.relative_to(root)}:{number}: {quoted} is above layer {folder}"
+
+
 def check(root=compilers.ROOT):
     base = root / "include" / "warpheap"
     rules = Rules((base / "README.md").read_text())
@@ -149,7 +162,7 @@ def check(root=compilers.ROOT):
             edges[file] |= {included} - {None}
             faults += [f"{file}:{number}: {fault}"] if fault else []
     faults += [f"circle: {circle}" for circle in circles(edges)]
-    return faults, f"{len(edges)} headers include only what they may"
+    return [*faults, *tool_faults(root)], f"{len(edges)} headers include only what they may"
 
 
 PLANTED = {  # file: (text, part of the fault that must be reported)
@@ -166,6 +179,8 @@ PLANTED = {  # file: (text, part of the fault that must be reported)
     "heap/about.hpp": ('#include "round.hpp"', None),
     "elsewhere/lost.hpp": ("", "no layer"),
     "heap/missing.hpp": ('#include "nowhere.hpp"', "does not exist"),
+    "tools/warpheap/measure/upwards.hpp": ('#include "commands/choices.hpp"', "above layer"),
+    "tools/warpheap/commands/downwards.hpp": ('#include "measure/result.hpp"', None),
     "heap/good.hpp": (
         '#include "../policy/creation/second.hpp"\n'
         '#if !defined(__CUDACC_RTC__)\n#include <vector>\n#include "../platform/errors.hpp"\n#endif\n'
@@ -185,7 +200,7 @@ PLANTED = {  # file: (text, part of the fault that must be reported)
 def negative_test():
     """One fault of each kind: each must be reported, and nothing beside them."""
     page = "include/warpheap/README.md"
-    files = {f"include/warpheap/{name}": text + "\n" for name, (text, _) in PLANTED.items()}
+    files = {name if name.startswith("tools/") else f"include/warpheap/{name}": text + "\n" for name, (text, _) in PLANTED.items()}
     with compilers.folder_of({**files, page: (compilers.ROOT / page).read_text()}) as root:
         faults, _ = check(root)
     wrong = []

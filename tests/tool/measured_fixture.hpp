@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "bench/request.hpp"
+#include "measure/result.hpp"
 
 namespace warpheap::tool {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/choices.hpp"
-#include "cli/command_line.hpp"
 #include "cli/processes.hpp"
+#include "commands/choices.hpp"
+#include "commands/command_line.hpp"
 
 int main(int count, char** arguments) {
 #if defined(WARPHEAP_TOOL_WITH_CUDA)

@@ -8,6 +8,8 @@
 
 #include "backend/allocators.hpp"
 #include "backend/backend.hpp"
+#include "scenarios/scenario.hpp"
+#include "workloads/verify/verification.hpp"
 
 namespace warpheap::tool { namespace {
 
@@ -25,9 +27,9 @@ double utilisation_of(std::string const& name, u64 bytes, u64 pool_bytes = u64{1
   bench::request asked;
   asked.pool_bytes = pool_bytes;
   asked.repeat = 1;
-  asked.sizes = {bytes};
-  asked.ranges = {{bytes, bytes}};
-  auto const rows = make_host_backend()->bench("utilisation", name, asked);
+  asked[bench::options::sizes] = {bytes};
+  asked[bench::options::ranges] = {{bytes, bytes}};
+  auto const rows = bench::scenario_called("utilisation", *make_host_backend()).run(name, asked);
   EXPECT_EQ(rows.front().fault, "") << name;
   return rows.front().figures.at(0).second;
 }
@@ -93,14 +95,14 @@ TEST(AllocatorNames, OfPapersStandForTheirConfigurations) {
 
 // Blocks are apart and keep what is written, all are freed, and as many can be had as before.
 TEST(AllocatorNames, OfPapersFillAPoolToTheLastBlock) {
-  bench::request asked;
+  verify_settings asked;
   asked.pool_bytes = u64{4} << 20;
   asked.threads = 300;
   asked.repeat = 1;
   for (u64 const bytes : {64, 1000, 8192}) {  // a heap each: scatter_original keeps a size for good
-    asked.sizes = {bytes};
+    asked.ranges = {{bytes, bytes}};
     for (auto const& known : paper_variants::descriptions())
-      for (auto const& made : make_host_backend()->verify(known.name, asked))
+      for (auto const& made : make_host_backend()->part<verify_job>().run(known.name, asked))
         EXPECT_EQ(made.fault, "") << known.name << " " << bytes;
   }
 }
@@ -109,18 +111,20 @@ TEST(AllocatorNames, OfPapersAreTakenByTheScenariosThatSaySo) {
   bench::request asked;
   asked.pool_bytes = u64{4} << 20;
   asked.repeat = 1;
-  asked.threads = 40;
-  asked.rounds = 1;
-  asked.sizes = {64};
-  asked.workers = {40};
-  asked.left_shares = {0.5};
-  asked.ranges = {{64, 256}};
+  asked[bench::options::threads] = 40;
+  asked[bench::options::rounds] = 1;
+  asked[bench::options::sizes] = {64};
+  asked[bench::options::workers] = {40};
+  asked.values["--left-shares"] = std::vector{0.5};
+  asked[bench::options::ranges] = {{64, 256}};
   auto const on = make_host_backend();
   u32 taken = 0;
-  for (auto const& scenario : on->scenarios()) {
+  for (auto const& scenario : bench::scenarios_of(*on)) {
     if (!scenario.measures_allocators() || scenario.name == "head_replacement") continue;
-    if (scenario.measures_variants) EXPECT_EQ(on->bench(scenario.name, "halloc_late", asked).front().fault, "");
-    else EXPECT_THROW(on->bench(scenario.name, "halloc_late", asked), usage_error) << scenario.name;
+    if (scenario.measures_variants)
+      EXPECT_EQ(bench::scenario_called(scenario.name, *on).run("halloc_late", asked).front().fault, "");
+    else
+      EXPECT_THROW(bench::scenario_called(scenario.name, *on).run("halloc_late", asked), usage_error) << scenario.name;
     taken += scenario.measures_variants;
   }
   EXPECT_EQ(taken, 6u);
@@ -129,12 +133,12 @@ TEST(AllocatorNames, OfPapersAreTakenByTheScenariosThatSaySo) {
 // Where freed pages keep their size, a pool that was full of one size has no room for another.
 TEST(AllocatorNames, OfScatterAsItWasKeepSizesOfFreedPages) {
   auto const larger_after_smaller = [](std::string const& name) {
-    bench::request asked;
+    verify_settings asked;
     asked.pool_bytes = u64{1} << 20;
     asked.threads = 300;
     asked.repeat = 1;
-    asked.sizes = {64, 2048};
-    return make_host_backend()->verify(name, asked).at(1).blocks;
+    asked.ranges = {{64, 64}, {2048, 2048}};
+    return make_host_backend()->part<verify_job>().run(name, asked).at(1).blocks;
   };
   EXPECT_GT(larger_after_smaller("scatter"), 400u);
   EXPECT_EQ(larger_after_smaller("scatter_original"), 0u);

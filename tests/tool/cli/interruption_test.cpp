@@ -10,7 +10,10 @@
 #include <sstream>
 
 #include "backend/backend.hpp"
+#include "scenarios/fragmentation.hpp"
+#include "scenarios/scenario.hpp"
 #include "tests/tool/program_fixture.hpp"
+#include "tests/tool/scenarios/small_request_fixture.hpp"
 
 namespace warpheap::tool { namespace {
 
@@ -178,14 +181,14 @@ TEST(Scenarios, EndEarlyWithTheRowsThatAreFinished) {
   auto const on = make_host_backend();
   bench::request asked;
   asked.repeat = 1;
-  asked.threads = asked.rounds = 8;
-  asked.sizes = {512, 2048};
-  asked.ranges = {{512, 1024}, {1024, 2048}};
-  asked.workers = {32, 64};
-  asked.levels = {0.5};
-  asked.left_shares = {0.5, 0.25, 0.1};
-  asked.kernels = 1;  // of long_churn ten, one for each row
-  for (auto const& each : on->scenarios()) {
+  asked[options::threads] = asked[options::rounds] = 8;
+  asked[options::sizes] = {512, 2048};
+  asked[options::ranges] = {{512, 1024}, {1024, 2048}};
+  asked[options::workers] = {32, 64};
+  asked[options::levels] = {0.5};
+  asked[options::left_shares] = {0.5, 0.25, 0.1};
+  asked[options::kernels] = 1;  // of long_churn ten, one for each row
+  for (auto const& each : bench::scenarios_of(*on)) {
     auto const& scenario = each.name;
     asked.pool_bytes = u64{scenario == "efficiency" ? 1u : 4u} << 20;
     u64 calls = 0, most_calls = ~u64{0};

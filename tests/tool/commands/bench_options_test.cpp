@@ -12,6 +12,7 @@
 
 #include "backend/backend.hpp"
 #include "cli/usage_error.hpp"
+#include "scenarios/scenario.hpp"
 #include "tests/tool/program_fixture.hpp"
 
 namespace warpheap::tool { namespace {
@@ -24,93 +25,52 @@ bench_option const& option_called(std::string const& name) {
   throw std::out_of_range{name};
 }
 
-/// A short request for the scenario, whose rows show every option that it uses.
-bench::request request_of(std::string const& scenario) {
-  bench::request asked;
-  asked.pool_bytes = u64{2} << 20;
-  asked.repeat = 2;
-  asked.threads = 300;
-  asked.rounds = 4;
-  asked.sizes = {1024};
-  asked.ranges = {{256, 1024}};
-  asked.workers = {40};
-  asked.thread_blocks = {32};
-  asked.batch = 16;
-  asked.readers_per_writer = {4};
-  asked.divergences = {bench::divergence::per_warp};
-  asked.levels = {0.5};
-  asked.left_shares = {0.5};
-  asked.page_shares = {0.5};
-  asked.kernels = 16;  // as many as fill_level makes without
-  asked.scale = 6;
-  if (scenario == "growth" || scenario == "efficiency") asked.kernels = 8;  // as many as without
+/// Options of a short run of the scenario, whose rows show every option that it uses.
+typed_options short_options_of(std::string const& scenario) {
+  // Kernels: as many as fill_level makes without.
+  auto typed = options_of_line(
+      "--pool 2MiB --repeat 2 --threads 300 --rounds 4 --sizes 1024 --ranges 256-1024 --workers 40 --thread-blocks 32 "
+      "--batch 16 --readers-per-writer 4 --divergence warp --levels 0.5 --left-shares 0.5 --page-shares 0.5 "
+      "--kernels 16 --scale 6");
+  // As many as without.
+  if (scenario == "growth" || scenario == "efficiency") typed["--kernels"] = "8";
   // These take long where a pool has many blocks.
   if (scenario == "growth") {
-    asked.pool_bytes = u64{32} << 20;  // its least is more than 2 MiB
-    asked.ranges = {{2048, 8192}};
+    typed["--pool"] = "32MiB";  // its least is more than 2 MiB
+    typed["--ranges"] = "2048-8192";
   }
-  if (scenario == "efficiency") asked.pool_bytes = u64{1} << 20;
+  if (scenario == "efficiency") typed["--pool"] = "1MiB";
   if (scenario == "fragmentation") {
-    asked.sizes = {8192};
-    asked.ranges = {{1024, 4096}};
+    typed["--sizes"] = "8192";
+    typed["--ranges"] = "1024-4096";
   }
   // Enough that the pool is as large as it may be.
   if (scenario == "exhaust" || scenario == "fill_level" || scenario == "long_churn" || scenario == "map")
-    asked.threads = 4000;
-  return asked;
+    typed["--threads"] = "4000";
+  return typed;
 }
 
-using option_change = void (*)(bench::request&);
+/// Another value of each option.
+typed_options const changes = options_of_line(
+    "--pool 1536KiB --sizes 512 --ranges 512-2048 --threads 200 --workers 50 --thread-blocks 8 --batch 8 --batch-ns 5 "
+    "--readers-per-writer 8 --divergence thread --allocate-shares 0.9,0.5 --free-shares 0.5,0.9 --levels 0.25 "
+    "--left-shares 0.25 --page-shares 0.25 --kernels 30 --seconds 0.2 --scale 7 --gpus 0,0,0 --rounds 5 --repeat 3");
 
-std::map<std::string, option_change> const changes{
-    {"--pool",
-     [](bench::request& asked) { asked.pool_bytes = asked.pool_bytes == 1 << 20 ? u64{2} << 20 : u64{1} << 20; }},
-    {"--sizes", [](bench::request& asked) { asked.sizes = {512}; }},
-    {"--ranges",
-     [](bench::request& asked) {
-       asked.ranges = {{512, 2048}};
-     }},
-    {"--threads", [](bench::request& asked) { asked.threads = 200; }},
-    {"--workers", [](bench::request& asked) { asked.workers = {50}; }},
-    {"--thread-blocks", [](bench::request& asked) { asked.thread_blocks = {8}; }},
-    {"--batch", [](bench::request& asked) { asked.batch = 8; }},
-    {"--batch-ns", [](bench::request& asked) { asked.batch_ns = 5; }},
-    {"--readers-per-writer", [](bench::request& asked) { asked.readers_per_writer = {8}; }},
-    {"--divergence", [](bench::request& asked) { asked.divergences = {bench::divergence::per_thread}; }},
-    {"--allocate-shares",
-     [](bench::request& asked) {
-       asked.allocate_shares = {0.9, 0.5};
-     }},
-    {"--free-shares",
-     [](bench::request& asked) {
-       asked.free_shares = {0.5, 0.9};
-     }},
-    {"--levels", [](bench::request& asked) { asked.levels = {0.25}; }},
-    {"--left-shares", [](bench::request& asked) { asked.left_shares = {0.25}; }},
-    {"--page-shares", [](bench::request& asked) { asked.page_shares = {0.25}; }},
-    {"--kernels", [](bench::request& asked) { asked.kernels = 30; }},
-    {"--seconds",
-     [](bench::request& asked) {
-       asked.kernels = 0;  // which long_churn takes first
-       asked.seconds = 0.2;
-     }},
-    {"--scale", [](bench::request& asked) { asked.scale = 7; }},
-    {"--gpus",
-     [](bench::request& asked) {
-       asked.devices = {0, 0, 0};
-     }},
-    {"--rounds", [](bench::request& asked) { asked.rounds = 5; }},
-    {"--repeat", [](bench::request& asked) { asked.repeat = 3; }}};
+/// A request with all of these, also those that no scenario but others uses.
+bench::request request_of(backend const& on, typed_options const& typed) {
+  bench::request asked;
+  asked.pool_bytes = parse_bytes("--pool", typed.at("--pool"));
+  for (auto const& scenario : bench::scenarios_of(on)) add_values(asked, scenario, typed, {});
+  return asked;
+}
 
 using shape = std::vector<std::tuple<std::string, std::vector<std::pair<std::string, u64>>, size_t>>;
 
 /// The rows without the measurements: operations, parameters, and how many times there are.
 shape shape_of(backend const& on, std::string const& scenario, bench::request const& asked) {
-  auto rows = on.bench_floor(scenario, asked);
-  for (auto const& row : on.bench(scenario, scenario == "head_replacement" ? "halloc" : "slab_bitmap", asked))
-    rows.push_back(row);
   shape made;
-  for (auto const& row : rows) {
+  for (auto const& row : rows_of(bench::scenario_called(scenario, on),
+                                 {scenario == "head_replacement" ? "halloc" : "slab_bitmap"}, asked)) {
     EXPECT_EQ(row.fault, "") << scenario;
     made.emplace_back(row.operation, row.parameters, row.times_us.size());
   }
@@ -126,9 +86,11 @@ shape without_times(shape rows) {
 /// `names` of that have changed.
 bool changes_rows(backend const& on, std::string const& scenario, shape const& before,
                   std::vector<std::string> const& names) {
-  auto asked = request_of(scenario);
-  for (auto const& name : names) changes.at(name)(asked);
-  auto const after = shape_of(on, scenario, asked);
+  auto typed = short_options_of(scenario);
+  for (auto const& name : names) typed[name] = changes.at(name);
+  // long_churn takes --kernels first.
+  if (names == std::vector<std::string>{"--seconds"}) typed.erase("--kernels");
+  auto const after = shape_of(on, scenario, request_of(on, typed));
   // crowd leaves out rounds of a slow machine.
   bool const with_times = scenario != "crowd" || names == std::vector<std::string>{"--repeat"};
   return with_times ? before != after : without_times(before) != without_times(after);
@@ -136,12 +98,12 @@ bool changes_rows(backend const& on, std::string const& scenario, shape const& b
 
 TEST(BenchOptions, AreUsedByTheScenariosOfTheTableAndByNoOther) {
   auto const on = make_host_backend();
-  for (auto const& each : on->scenarios()) {
+  for (auto const& each : bench::scenarios_of(*on)) {
     auto const& scenario = each.name;
     EXPECT_EQ(option_called("--allocator").is_used_by(scenario), each.measures_allocators()) << scenario;
-    auto const before = shape_of(*on, scenario, request_of(scenario));
+    auto const before = shape_of(*on, scenario, request_of(*on, short_options_of(scenario)));
     std::vector<std::string> unused;
-    for (auto const& [name, apply] : changes) {
+    for (auto const& [name, value] : changes) {
       if (scenario == "placement" && name == "--ranges") continue;  // its rows do not say
       if (!option_called(name).is_used_by(scenario)) unused.push_back(name);
       else EXPECT_TRUE(changes_rows(*on, scenario, before, {name})) << scenario << " " << name;
@@ -152,12 +114,12 @@ TEST(BenchOptions, AreUsedByTheScenariosOfTheTableAndByNoOther) {
 }
 
 TEST(BenchOptions, NameScenariosThatThereAre) {
-  auto const scenarios = make_host_backend()->scenarios();
+  auto const scenarios = bench::scenarios_of(*make_host_backend());
   auto const known = names_of(scenarios);
   std::set<std::string> options;
   for (auto const& option : bench_options()) {
     EXPECT_TRUE(options.insert(option.name).second) << option.name << " twice";
-    EXPECT_TRUE(std::string{option.name} == "--allocator" || changes.count(option.name)) << option.name;
+    EXPECT_TRUE(option.name == "--allocator" || changes.count(option.name)) << option.name;
     std::set<std::string> named;
     for (auto const& group : option.groups)
       for (auto const& scenario : group.scenarios) {
@@ -169,7 +131,8 @@ TEST(BenchOptions, NameScenariosThatThereAre) {
   }
   EXPECT_EQ(std::set<std::string>(known.begin(), known.end()).size(), known.size()) << "two of one name";
   for (auto const& scenario : scenarios) {
-    for (auto const& used : scenario.uses) EXPECT_EQ(options.count(used.name), 1u) << scenario.name << " " << used.name;
+    for (auto const& used : scenario.uses)
+      EXPECT_EQ(options.count(used.option.name), 1u) << scenario.name << " " << used.option.name;
     for (auto const& ignored : scenario.ignores) EXPECT_TRUE(option_called(ignored).is_of_others) << scenario.name;
   }
 }
@@ -188,7 +151,7 @@ std::string value_of(bench_option const& option) {
 using BenchRefusals = program_test;
 
 TEST_F(BenchRefusals, AreOfEveryOptionThatAScenarioDoesNotUse) {
-  for (auto const& scenario : names_of(make_host_backend()->scenarios()))
+  for (auto const& scenario : names_of(bench::scenarios_of(*make_host_backend())))
     for (auto const& option : bench_options()) {
       bench_flags flags;
       option.typed(flags) = value_of(option);
@@ -216,8 +179,7 @@ TEST_F(BenchRefusals, NameTheScenariosThatUseTheOption) {
 
 TEST_F(BenchRefusals, AreOfWhatNoneOfTheScenariosUses) {
   bench_flags flags;
-  flags.sizes = "64";
-  flags.ranges = "16-64";
+  flags.typed = options_of_line("--sizes 64 --ranges 16-64");
   EXPECT_NO_THROW(refuse_unused(flags, {"burst", "churn"}));
   EXPECT_THROW(refuse_unused(flags, {"burst", "init"}), usage_error);
   EXPECT_THROW(refuse_unused(flags, {"churn", "init"}), usage_error);

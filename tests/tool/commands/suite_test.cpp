@@ -14,7 +14,10 @@
 #include <string>
 #include <tuple>
 
+#include "commands/bench_options.hpp"
+#include "scenarios/scenario.hpp"
 #include "tests/tool/program_fixture.hpp"
+#include "workloads/join/settings.hpp"
 
 namespace warpheap::tool { namespace {
 
@@ -39,18 +42,28 @@ std::vector<std::string> names_taken_by(suite_entry const& entry) {
     add(std::vector<std::string>{direct_output, direct_output_by_warp});
   }
   if (entry.scenario == "pic") add(variant_names(*on));
-  for (auto const& scenario : on->scenarios())
+  for (auto const& scenario : bench::scenarios_of(*on))
     if (scenario.name == entry.scenario && scenario.measures_variants) add(variant_names(*on));
   return names;
 }
 
+/// Whether a suite may give the option to the entry's scenario, or to its workload.
+bool is_taken(std::string const& option, suite_entry const& entry) {
+  if (entry.workload) return option == "--pool";
+  for (auto const& known : bench_options())
+    if (known.name == option) return known.is_used_by(entry.scenario);
+  return false;
+}
+
 TEST(SuiteTable, HasScenariosAndAllocatorsThatThereAreAndAFileForEachEntry) {
-  auto const scenarios = names_of(make_host_backend()->scenarios());
+  auto const scenarios = names_of(bench::scenarios_of(*make_host_backend()));
   for (auto const* const suite : suite_names) {
     std::set<std::string> files;
     for (auto const& entry : suite_entries(suite, allocator_names())) {
       if (entry.workload) EXPECT_THAT(entry.scenario, testing::AnyOf("pic", "join"));
       else EXPECT_THAT(scenarios, testing::Contains(entry.scenario));
+      for (auto const& [option, value] : options_of_line(entry.options))
+        EXPECT_TRUE(is_taken(option, entry)) << entry.name << " " << option;
       EXPECT_THAT(names_taken_by(entry), testing::IsSupersetOf(entry.allocators)) << entry.name;
       EXPECT_TRUE(files.insert(entry.name).second) << entry.name << " is one file";
       EXPECT_GT(entry.seconds, 0) << entry.name;
@@ -65,10 +78,7 @@ TEST(SuiteTable, HasNoTwoEntriesThatMeasureTheSame) {
   std::set<std::string> seen;
   for (auto const& entry : suite_entries("papers", allocator_names())) {
     if (entry.workload) continue;
-    auto const& asked = entry.asked;
-    std::string const what = testing::PrintToString(
-        std::tuple{entry.scenario, entry.allocators, asked.pool_bytes, asked.threads, asked.rounds, asked.sizes,
-                   asked.workers, asked.thread_blocks, asked.batch, asked.batch_ns, asked.ranges.size()});
+    auto const what = testing::PrintToString(std::tuple{entry.scenario, entry.allocators, entry.options});
     EXPECT_TRUE(seen.insert(what).second) << entry.name;
   }
 }

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "any_allocator.hpp"
-#include "backend.hpp"
-#include "bench/measure.hpp"
 #include "cli/usage_error.hpp"
+#include "measure/measure.hpp"
+#include "parts.hpp"
 #include "warpheap/all.hpp"
 
 namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
@@ -179,18 +179,5 @@ using paper_variants = entry_list<
     named_entry<throughput_original_allocator, "throughput_original", "ualloc_original and tbuddy_original as one">>;
 
 using all_allocators = decltype(known_allocators::with(paper_variants{}));
-
-/// The run function of a scenario: `measure(subject, asked)` for the allocator that is named.
-template <class Allocators = known_allocators, class Measure>
-auto with_allocator(Measure measure) {
-  return [measure](std::string const& allocator, bench::request const& asked) {
-    return Allocators::measure(allocator, [&](auto const& subject) { return measure(subject, asked); });
-  };
-}
-/// As with_allocator(), of a scenario that `measures_variants`.
-template <class Measure>
-auto with_variants(Measure measure) {
-  return with_allocator<all_allocators>(measure);
-}
 
 }}  // namespace warpheap::tool::WARPHEAP_BACKEND

@@ -8,7 +8,7 @@
 
 #include <memory>
 
-#include "bench/measure.hpp"
+#include "measure/measure.hpp"
 #include "shown_heap.hpp"
 #include "warpheap/heap/default_heap.hpp"
 

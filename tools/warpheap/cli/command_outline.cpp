@@ -20,7 +20,7 @@ std::vector<std::string> alternatives_in(std::string const& type) {
   return made;
 }
 
-option_outline outline_of(CLI::Option const& option, std::string const& command, known_names const& known) {
+option_outline option_of(CLI::Option const& option, std::string const& command, known_names const& known) {
   option_outline made;
   for (auto const& name : option.get_snames()) made.names.push_back("-" + name);
   for (auto const& name : option.get_lnames()) made.names.push_back("--" + name);
@@ -36,19 +36,19 @@ option_outline outline_of(CLI::Option const& option, std::string const& command,
   return made;
 }
 
-command_outline outline_of(CLI::App const& app, known_names const& known) {
+command_outline command_of(CLI::App const& app, known_names const& known) {
   command_outline made{app.get_name(), app.get_description(), app.get_footer(), {}, {}};
   for (auto const* const option : app.get_options())
-    (option->get_positional() ? made.arguments : made.options).push_back(outline_of(*option, app.get_name(), known));
+    (option->get_positional() ? made.arguments : made.options).push_back(option_of(*option, app.get_name(), known));
   return made;
 }
 
 }  // namespace
 
 program_outline outline_of(CLI::App const& app, std::string const& version, known_names const& known) {
-  program_outline made{version, outline_of(app, known), {}};
+  program_outline made{version, command_of(app, known), {}};
   for (auto const* const command : app.get_subcommands([](CLI::App const* each) { return !each->get_group().empty(); }))
-    made.commands.push_back(outline_of(*command, known));
+    made.commands.push_back(command_of(*command, known));
   return made;
 }
 

@@ -128,6 +128,23 @@ std::vector<u64> parse_stepped_bytes(std::string_view what, std::string_view tex
   return sizes;
 }
 
+std::vector<u64> parse_sizes(std::string const& text, u64 most) {
+  std::vector<u64> sizes;
+  if (text.empty()) return sizes;
+  for (auto const& part : split_list("--sizes", text))
+    for (u64 const bytes : parse_stepped_bytes("--sizes", part, 1, most)) sizes.push_back(bytes);
+  return sizes;
+}
+
+std::vector<bench::size_range> parse_ranges(std::string const& text, u64 most) {
+  std::vector<bench::size_range> ranges;
+  if (text.empty()) return ranges;
+  constexpr u64 most_drawn = u64{1} << 30;  // sizes are drawn with 32 bits
+  for (auto const& part : split_list("--ranges", text))
+    ranges.push_back(parse_range("--ranges", part, 1, std::min(most, most_drawn)));
+  return ranges;
+}
+
 std::string format_bytes(u64 bytes) {
   constexpr char const* names[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   size_t power = 0;

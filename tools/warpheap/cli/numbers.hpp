@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/request.hpp"
+#include "measure/result.hpp"
 #include "usage_error.hpp"
 
 namespace warpheap::tool {
@@ -32,6 +32,13 @@ std::vector<std::string> split_list(std::string_view what, std::string_view text
 
 /// `LEAST-MOST`, both sizes, LEAST first.
 bench::size_range parse_range(std::string_view what, std::string_view text, u64 least, u64 most);
+
+/// The most threads that a flag takes.
+inline constexpr u64 most_threads = u64{1} << 26;
+
+/// Sizes of calls and ranges of them as typed, of at most `most` bytes; empty lists for empty text.
+std::vector<u64> parse_sizes(std::string const& text, u64 most);
+std::vector<bench::size_range> parse_ranges(std::string const& text, u64 most);
 
 /// 8589934592 as "8 GiB", 1000 as "1000 B": exact, in the largest unit that divides it.
 std::string format_bytes(u64 bytes);

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <string>
 
-#include "bench/request.hpp"
+#include "measure/result.hpp"
 
 namespace warpheap::tool {
 

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <thread>
 
-#include "io/standard_output.hpp"
+#include "standard_output.hpp"
 
 namespace warpheap::tool {
 

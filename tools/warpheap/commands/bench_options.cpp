@@ -8,7 +8,8 @@
 #include <map>
 #include <set>
 
-#include "cli/choices.hpp"
+#include "choices.hpp"
+#include "scenarios/scenario.hpp"
 
 namespace warpheap::tool {
 
@@ -16,105 +17,22 @@ namespace {
 
 constexpr char const* allocator_option = "--allocator";
 
-template <std::string bench_flags::*Member>
-std::string& own(bench_flags& flags) {
-  return flags.*Member;
-}
-template <std::string common_flags::*Member>
-std::string& common(bench_flags& flags) {
-  return flags.common.*Member;
-}
-
-/// The options without their scenarios.
-std::vector<bench_option> known_options() {
-  bench::request const defaults;
-  return {{.name = allocator_option,
-           .type = "NAME[,NAME...]",
-           .typed = common<&common_flags::allocators>,
-           .text = "",
-           .is_of_others = true},
-          {.name = "--pool", .type = "SIZE", .typed = common<&common_flags::pool>, .text = "", .is_of_others = true},
-          {.name = "--sizes",
-           .type = "SIZE[,SIZE...]",
-           .typed = own<&bench_flags::sizes>,
-           .text = "Sizes that are asked for; LEAST-MOST:STEP stands for all sizes of these steps, as in 8-3072:8"},
-          {.name = "--ranges",
-           .type = "SIZE-SIZE[,SIZE-SIZE...]",
-           .typed = own<&bench_flags::ranges>,
-           .text = "Ranges from which each call draws its size"},
-          {.name = "--threads",
-           .type = "N",
-           .typed = own<&bench_flags::threads>,
-           .text = "Threads, with their default on a GPU; on the host there are fewer"},
-          {.name = "--workers",
-           .type = "N[,N...]",
-           .typed = own<&bench_flags::workers>,
-           .text = "Numbers of threads, with their defaults on a GPU; on the host there are fewer"},
-          {.name = "--thread-blocks",
-           .type = "N[,N...]",
-           .typed = own<&bench_flags::thread_blocks>,
-           .text = "Threads of a thread block"},
-          {.name = "--batch",
-           .type = "N",
-           .typed = own<&bench_flags::batch>,
-           .text = "Units of a batch",
-           .initial = fmt::format("{}", defaults.batch)},
-          {.name = "--batch-ns",
-           .type = "N",
-           .typed = own<&bench_flags::batch_ns>,
-           .text = "Nanoseconds that a batch takes its maker, beside one atomic",
-           .initial = fmt::format("{}", defaults.batch_ns)},
-          {.name = "--readers-per-writer",
-           .type = "N[,N...]",
-           .typed = own<&bench_flags::readers_per_writer>,
-           .text = "One in N threads removes an element (default 1,4,16,64,256,1024)"},
-          {.name = "--divergence",
-           .type = "thread|warp|block[,...]",
-           .typed = own<&bench_flags::divergence>,
-           .text = "The threads that draw what to do, and do it, together (default warp)"},
-          {.name = "--allocate-shares",
-           .type = "EVEN,ODD",
-           .typed = own<&bench_flags::allocate_shares>,
-           .text = "How likely a thread without a block allocates in an even step, and in an odd one",
-           .initial = fmt::format("{}", fmt::join(defaults.allocate_shares, ","))},
-          {.name = "--free-shares",
-           .type = "EVEN,ODD",
-           .typed = own<&bench_flags::free_shares>,
-           .text = "How likely a thread with a block frees it in an even step, and in an odd one",
-           .initial = fmt::format("{}", fmt::join(defaults.free_shares, ","))},
-          {.name = "--levels",
-           .type = "SHARE[,SHARE...]",
-           .typed = own<&bench_flags::levels>,
-           .text = "Shares of the pool that are asked for"},
-          {.name = "--left-shares",
-           .type = "SHARE[,SHARE...]",
-           .typed = own<&bench_flags::left_shares>,
-           .text = "Shares of the blocks that are not freed (default 0.5,0.25,0.1,0.05,0.02,0.01,0.001)"},
-          {.name = "--page-shares",
-           .type = "SHARE[,SHARE...]",
-           .typed = own<&bench_flags::page_shares>,
-           .text = "Shares of the pages that are free (default 0.5,0.1,0.01,0.007,0.005)"},
-          {.name = "--kernels", .type = "N", .typed = own<&bench_flags::kernels>, .text = "Length of a run"},
-          {.name = "--seconds",
-           .type = "SECONDS",
-           .typed = own<&bench_flags::seconds>,
-           .text = "Time on the device (default 10 on a GPU, 0.5 on the host)"},
-          {.name = "--scale", .type = "N", .typed = own<&bench_flags::scale>, .text = "2^N vertices"},
-          {.name = "--gpus",
-           .type = "N|I,J[,...]",
-           .typed = own<&bench_flags::gpus>,
-           .text = "The first N GPUs, or those of a list, which may name one twice (default all, or the one twice)"},
-          {.name = "--rounds",
-           .type = "N",
-           .typed = own<&bench_flags::rounds>,
-           .text = "Rounds",
-           .initial = fmt::format("{}", defaults.rounds)},
-          {.name = "--repeat",
-           .type = "N",
-           .typed = own<&bench_flags::repeat>,
-           .text = "Times that each operation is measured",
-           .initial = fmt::format("{}", defaults.repeat),
-           .is_of_others = true}};
+/// The options without their groups: the scenarios' own by rank, between those of every command and
+/// --repeat.
+std::vector<bench_option> options_of(std::vector<bench::scenario> const& scenarios) {
+  std::map<u32, bench::option_text> by_rank;
+  for (auto const& scenario : scenarios)
+    for (auto const& used : scenario.uses) by_rank.emplace(used.option.rank, used.option);
+  std::vector<bench_option> made{{.name = allocator_option, .type = "NAME[,NAME...]", .text = "", .is_of_others = true},
+                                 {.name = "--pool", .type = "SIZE", .text = "", .is_of_others = true}};
+  for (auto const& [rank, option] : by_rank)
+    made.push_back({.name = option.name, .type = option.type, .text = option.text, .initial = option.initial});
+  made.push_back({.name = "--repeat",
+                  .type = "N",
+                  .text = "Times that each operation is measured",
+                  .initial = fmt::format("{}", bench::request{}.repeat),
+                  .is_of_others = true});
+  return made;
 }
 
 /// "a", "a and b", "a, b and c".
@@ -140,7 +58,7 @@ std::vector<scenario_group> groups_of(bench_option const& option, std::vector<be
   std::set<std::string> exceptions;
   for (auto const& each : scenarios) {
     for (auto const& used : each.uses)
-      if (used.name == option.name) by_detail[used.detail].push_back(each.name);
+      if (used.option.name == option.name) by_detail[used.detail].push_back(each.name);
     bool const ignores = has(each.ignores, option.name);
     if (ignores || (option.name == allocator_option && !each.measures_allocators())) exceptions.insert(each.name);
   }
@@ -166,6 +84,11 @@ std::string reason(bench_option const& option, std::vector<std::string> const& s
 
 }  // namespace
 
+std::string& bench_option::typed(bench_flags& flags) const {
+  if (name == allocator_option) return flags.common.allocators;
+  return name == "--pool" ? flags.common.pool : flags.typed[name];
+}
+
 bool bench_option::is_used_by(std::string const& scenario) const {
   return has(names_in(groups), scenario) != is_of_others;
 }
@@ -181,8 +104,9 @@ std::string bench_option::help() const {
 
 std::vector<bench_option> const& bench_options() {
   static auto const options = [] {
-    auto made = known_options();
-    for (auto& option : made) option.groups = groups_of(option, make_host_backend()->scenarios());
+    auto const scenarios = bench::scenarios_of(*make_host_backend());
+    auto made = options_of(scenarios);
+    for (auto& option : made) option.groups = groups_of(option, scenarios);
     return made;
   }();
   return options;
@@ -211,7 +135,7 @@ void refuse_unused(bench_flags const& flags, std::vector<std::string> const& sce
   auto typed = flags;
   for (auto const& option : bench_options())
     if (std::none_of(scenarios.begin(), scenarios.end(), [&](auto const& name) { return option.is_used_by(name); }))
-      refuse_typed({{option.name, option.typed(typed)}}, reason(option, scenarios));
+      refuse_typed({{option.name.c_str(), option.typed(typed)}}, reason(option, scenarios));
 }
 
 }  // namespace warpheap::tool

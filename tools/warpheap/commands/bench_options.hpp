@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options of `bench`: what each sets, and which scenarios use it. The scenarios say that of
-// themselves (bench/scenario.hpp), and both the help and the refusals are made from what they say,
-// so they agree. tests/tool/commands/bench_options_test.cpp compares it with what the scenarios do.
+// The options of `bench` in its help and in its refusals. The scenarios say which options they use
+// (scenarios/scenario.hpp), and both are made from what they say, so they agree.
+// tests/tool/commands/bench_options_test.cpp compares it with what the scenarios do.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "backend/backend.hpp"
+#include "bench_rows_of.hpp"
 #include "cli/options.hpp"
 
 namespace warpheap::tool {
@@ -19,26 +20,7 @@ struct bench_flags {
   std::string suite;
   std::string output;
   bool fresh = false;
-  std::string sizes;
-  std::string ranges;
-  std::string threads;
-  std::string workers;
-  std::string thread_blocks;
-  std::string batch;
-  std::string batch_ns;
-  std::string readers_per_writer;
-  std::string divergence;
-  std::string allocate_shares;
-  std::string free_shares;
-  std::string levels;
-  std::string left_shares;
-  std::string page_shares;
-  std::string kernels;
-  std::string seconds;
-  std::string scale;
-  std::string gpus;
-  std::string rounds;
-  std::string repeat;
+  typed_options typed;
 };
 
 /// Scenarios for which the help describes an option in the same way.
@@ -48,15 +30,15 @@ struct scenario_group {
 };
 
 struct bench_option {
-  char const* name;
+  std::string name;
   char const* type;
-  /// The text typed for it; empty if none was.
-  std::string& (*typed)(bench_flags& flags);
   std::string text;                         ///< for help; empty if every command has the option
   std::string initial = {};                 ///< the default, if it is the same for all scenarios
   bool is_of_others = false;                ///< all scenarios use it but those of `groups`
   std::vector<scenario_group> groups = {};  ///< the scenarios that use it
 
+  /// The text typed for it; empty if none was.
+  std::string& typed(bench_flags& flags) const;
   bool is_used_by(std::string const& scenario) const;
   /// The option's text in the help.
   std::string help() const;

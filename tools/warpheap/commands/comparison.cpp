@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "cli/standard_output.hpp"
 #include "io/bench_rows.hpp"
-#include "io/standard_output.hpp"
 
 namespace warpheap::tool {
 

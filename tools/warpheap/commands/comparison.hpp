@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "backend/backend.hpp"
-#include "cli/choices.hpp"
+#include "choices.hpp"
 #include "io/json_output.hpp"
 
 namespace warpheap::tool {

@@ -6,14 +6,15 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "cli/choices.hpp"
+#include "choices.hpp"
 #include "cli/interruption.hpp"
 #include "cli/numbers.hpp"
 #include "cli/progress_bar.hpp"
+#include "cli/standard_output.hpp"
 #include "command.hpp"
 #include "io/json_output.hpp"
-#include "io/standard_output.hpp"
 #include "io/text_table.hpp"
+#include "workloads/explore/settings.hpp"
 
 namespace warpheap::tool {
 
@@ -128,7 +129,7 @@ int run_explore(explore_flags const& flags) {
       return interruption.signal() == 0;
     };
     for (auto const& allocator : chosen.allocators) {
-      rows.push_back(chosen.on->explore(allocator, asked));
+      rows.push_back(chosen.on->part<explore_job>().run(allocator, asked));
       if (!rows.back().fault.empty() || interruption.signal() != 0) break;
     }
   }

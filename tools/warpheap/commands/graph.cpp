@@ -7,21 +7,21 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "cli/choices.hpp"
-#include "cli/gpus.hpp"
+#include "choices.hpp"
 #include "cli/numbers.hpp"
 #include "cli/printable.hpp"
 #include "cli/processes.hpp"
 #include "cli/progress_bar.hpp"
+#include "cli/standard_output.hpp"
 #include "command.hpp"
 #include "io/graph_file.hpp"
 #include "io/json_output.hpp"
 #include "io/replaced_file.hpp"
-#include "io/standard_output.hpp"
 #include "io/text_file.hpp"
 #include "io/text_table.hpp"
 #include "io/trace_output.hpp"
 #include "warpheap/platform/errors.hpp"
+#include "workloads/graph/gpus.hpp"
 #include "workloads/graph/job.hpp"
 
 namespace warpheap::tool {
@@ -127,9 +127,9 @@ void check_degrees(source const& input, choices const& chosen, bool has_members)
 
 /// The devices of the members of a heap set; none if the graph lies in one heap.
 std::vector<int> choose_members(graph_flags const& flags, choices& chosen) {
-  auto const devices = parse_gpus(flags.gpus, *chosen.on);
+  auto const devices = parse_gpus(flags.gpus, chosen.on->device_count(), chosen.on->name());
   if (devices.empty()) return devices;
-  auto const possible = chosen.on->allocators_of_sets();
+  auto const possible = chosen.on->part<set_graph_job>().allocators();
   for (auto const& name : chosen.allocators)
     if (std::find(possible.begin(), possible.end(), name) == possible.end())
       throw usage_error{
@@ -153,9 +153,9 @@ std::optional<u32> choose_source(std::string const& typed, source const& input) 
 
 std::unique_ptr<dynamic_graph> make_graph(std::string const& allocator, choices const& chosen,
                                           std::vector<int> const& devices, u32 vertices) {
-  if (devices.empty()) return chosen.on->make_graph(allocator, chosen.pool_bytes, vertices);
+  if (devices.empty()) return chosen.on->part<graph_job>().make(allocator, chosen.pool_bytes, vertices);
   try {
-    return chosen.on->make_set_graph(allocator, chosen.pool_bytes, vertices, devices);
+    return chosen.on->part<set_graph_job>().make(allocator, chosen.pool_bytes, vertices, devices);
   } catch (cuda_error const& error) {
     throw usage_error{fmt::format("--gpus: {}", error.what())};
   }
@@ -361,7 +361,7 @@ int run_graph(graph_flags const& flags) {
     for (auto const& name : chosen.allocators) {
       settings.allocator = name;
       auto const vertices = input.graph.vertices;
-      auto graph = trace.is_wanted() ? chosen.on->make_traced_graph(chosen.pool_bytes, vertices)
+      auto graph = trace.is_wanted() ? chosen.on->part<graph_job>().make_traced(chosen.pool_bytes, vertices)
                                      : make_graph(name, chosen, devices, vertices);
       outcomes.push_back(build_graph(std::move(graph), input.graph, input.keys, settings, report));
     }

@@ -4,13 +4,15 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/choices.hpp"
+#include "choices.hpp"
 #include "cli/numbers.hpp"
+#include "cli/standard_output.hpp"
 #include "command.hpp"
 #include "io/json_output.hpp"
 #include "io/machine.hpp"
-#include "io/standard_output.hpp"
 #include "io/text_table.hpp"
+#include "scenarios/scenario.hpp"
+#include "workloads/join/settings.hpp"
 
 namespace warpheap::tool {
 
@@ -28,7 +30,7 @@ int run_info(common_flags const& flags) {
   document["allocators"] = nlohmann::ordered_json::array();
   document["variants"] = nlohmann::ordered_json::array();
   document["descriptions"] = nlohmann::ordered_json::object();
-  document["scenarios"] = names_of(on->scenarios());
+  document["scenarios"] = names_of(bench::scenarios_of(*on));
   document["devices"] = nlohmann::ordered_json::array();
 
   text_table allocators{{"allocator", "what it is"}};

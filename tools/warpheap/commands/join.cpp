@@ -8,19 +8,20 @@
 #include <map>
 #include <optional>
 
-#include "cli/choices.hpp"
+#include "choices.hpp"
 #include "cli/numbers.hpp"
 #include "cli/printable.hpp"
 #include "cli/progress_bar.hpp"
+#include "cli/standard_output.hpp"
 #include "command.hpp"
 #include "comparison.hpp"
 #include "io/csv_table.hpp"
 #include "io/json_output.hpp"
 #include "io/replaced_file.hpp"
-#include "io/standard_output.hpp"
 #include "io/text_file.hpp"
 #include "io/trace_output.hpp"
 #include "workloads/join/reference.hpp"
+#include "workloads/join/settings.hpp"
 #include "workloads/join/tables.hpp"
 #include "workloads/join/tuple.hpp"
 
@@ -202,7 +203,7 @@ void join(input& from, choices const& chosen, join_settings settings, std::vecto
   for (u32 const lanes : chains) {
     settings.lanes_a_chain = lanes;
     for (auto const& allocator : chosen.allocators) {
-      all.add(chosen.on->join(allocator, settings));
+      all.add(chosen.on->part<join_job>().run(allocator, settings));
       settings.take_rows = {};  // all allocators have the same rows
     }
   }

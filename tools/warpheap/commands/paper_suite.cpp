@@ -4,13 +4,18 @@
 // row's kernels, times the rounds that warm up and check.
 #include "paper_suite.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
 
 #include "workloads/join/reference.hpp"
+#include "workloads/join/settings.hpp"
 #include "workloads/join/tables.hpp"
+#include "workloads/pic/settings.hpp"
 
 namespace warpheap::tool {
 
@@ -18,17 +23,11 @@ namespace {
 
 using names = std::vector<std::string>;
 using numbers = std::vector<u64>;
-using ranges = std::vector<bench::size_range>;
-using bench::divergence;
+using bench::powers;
 
 constexpr u64 mebibyte = u64{1} << 20, gibibyte = u64{1} << 30;
 
-/// `first`, `first` * `factor`, … up to `last`.
-numbers powers(u64 first, u64 last, u64 factor = 2) {
-  numbers all;
-  for (u64 each = first; each <= last; each *= factor) all.push_back(each);
-  return all;
-}
+std::string list(numbers const& all) { return fmt::format("{}", fmt::join(all, ",")); }
 
 /// `step`, 2 * `step`, … up to `last`.
 numbers multiples(u64 step, u64 last) {
@@ -38,7 +37,7 @@ numbers multiples(u64 step, u64 last) {
 }
 
 /// Thread blocks over which Gelado and Garland take means.
-numbers all_shapes() { return powers(1, 1024); }
+std::string all_shapes() { return list(powers(1, 1024)); }
 
 /// The thesis's footnote 1 of section 5.1.1.
 numbers worker_counts() {
@@ -58,7 +57,8 @@ numbers dense_worker_counts() {
 /// A simulation of `warpheap pic`; all allocators must end in the same state.
 suite_entry pic_entry(std::string name, names allocators, pic_settings settings, double seconds) {
   auto const state = std::make_shared<std::optional<u64>>();
-  suite_entry entry{"pic", std::move(allocators), {.pool_bytes = settings.pool_bytes}, seconds, std::move(name)};
+  suite_entry entry{"pic", std::move(allocators), "--pool " + std::to_string(settings.pool_bytes), seconds,
+                    std::move(name)};
   entry.workload = [=](backend const& on, std::string const& allocator, bench::request const& asked) {
     auto here = settings;
     if (on.name() == "host") {
@@ -68,7 +68,7 @@ suite_entry pic_entry(std::string name, names allocators, pic_settings settings,
     here.pool_bytes = asked.pool_bytes;
     here.seed = asked.seed;
     here.report = [&](std::string const& task, u64 done, u64 total) { asked.proceed(task, done, total); };
-    auto made = on.pic(allocator, here);
+    auto made = on.part<pic_job>().run(allocator, here);
     if (!state->has_value()) *state = made.state;
     if (*state != made.state)
       for (auto& row : made.results) row.fault = "the particles end in another state than with the first allocator";
@@ -78,9 +78,10 @@ suite_entry pic_entry(std::string name, names allocators, pic_settings settings,
 }
 
 suite_entry capacity_entry(std::string name, names allocators, u32 species, u64 pool_bytes, double seconds) {
-  suite_entry entry{"pic", std::move(allocators), {.pool_bytes = pool_bytes}, seconds, std::move(name)};
+  suite_entry entry{"pic", std::move(allocators), "--pool " + std::to_string(pool_bytes), seconds, std::move(name)};
   entry.workload = [=](backend const& on, std::string const& allocator, bench::request const& asked) {
-    return on.pic_capacity(allocator, {.species = on.name() == "host" ? 2 : species, .pool_bytes = asked.pool_bytes});
+    return on.part<pic_job>().capacities(
+        allocator, {.species = on.name() == "host" ? 2 : species, .pool_bytes = asked.pool_bytes});
   };
   return entry;
 }
@@ -100,7 +101,7 @@ suite_entry join_entry(std::string name, names allocators, numbers tuples, u64 p
     }
     return found;
   };
-  suite_entry entry{"join", std::move(allocators), {.pool_bytes = pool_bytes}, seconds, std::move(name)};
+  suite_entry entry{"join", std::move(allocators), "--pool " + std::to_string(pool_bytes), seconds, std::move(name)};
   entry.workload = [=](backend const& on, std::string const& allocator, bench::request const& asked) {
     std::vector<bench::result> rows;
     for (u64 const count : on.name() == "host" ? numbers{1000} : tuples)
@@ -111,7 +112,7 @@ suite_entry join_entry(std::string name, names allocators, numbers tuples, u64 p
         settings.partition_bits = default_partition_bits(count);
         settings.pool_bytes = asked.pool_bytes;
         settings.report = [&](std::string const& task, u64 done, u64 total) { asked.proceed(task, done, total); };
-        for (auto& row : on.join(allocator, settings)) rows.push_back(std::move(row));
+        for (auto& row : on.part<join_job>().run(allocator, settings)) rows.push_back(std::move(row));
       }
     return rows;
   };
@@ -133,29 +134,25 @@ std::vector<suite_entry> eckert_entries() {
   large.particles_per_cell = 108;  // 9 to 10 frames a list: 60% of the pool
   large.steps = 200;
   of_toolkit.steps = 20;
-  numbers const sizes{16, 32, 64, 128};
   return {
-      {"workers",
-       scatters,
-       {.pool_bytes = 512 * mebibyte, .repeat = 3, .sizes = sizes, .workers = worker_counts()},
-       300,
+      {"workers", scatters, "--pool 512MiB --repeat 3 --sizes 16,32,64,128 --workers " + list(worker_counts()), 300,
        "workers"},
       {"workers",
        {"toolkit"},
-       {.pool_bytes = 512 * mebibyte, .repeat = 1, .sizes = sizes, .workers = worker_counts()},
+       "--pool 512MiB --repeat 1 --sizes 16,32,64,128 --workers " + list(worker_counts()),
        150,
        "workers-toolkit"},
       {"workers",
        {"scatter_original", "slab_bitmap"},
-       {.pool_bytes = 512 * mebibyte, .repeat = 1, .sizes = {16, 128}, .workers = dense_worker_counts()},
+       "--pool 512MiB --repeat 1 --sizes 16,128 --workers " + list(dense_worker_counts()),
        250,
        "workers-every"},
-      {"policy_overhead", {"scatter", "slab_bitmap", "ring_buffer"}, {}, 5, "policy-overhead"},
-      {"init", {"scatter", "slab_bitmap"}, {.pool_bytes = 512 * mebibyte}, 3, "slots"},
-      {"long_churn", {"scatter", "scatter_coalesced", "slab_bitmap"}, {.kernels = 500}, 60, "long-churn"},
+      {"policy_overhead", {"scatter", "slab_bitmap", "ring_buffer"}, "", 5, "policy-overhead"},
+      {"init", {"scatter", "slab_bitmap"}, "--pool 512MiB", 3, "slots"},
+      {"long_churn", {"scatter", "scatter_coalesced", "slab_bitmap"}, "--kernels 500", 60, "long-churn"},
       {"burst",
        {"scatter_original", "scatter", "scatter_coalesced", "slab_bitmap", "slab_bitmap_coalesced"},
-       {.sizes = powers(16, 1024)},
+       "--sizes " + list(powers(16, 1024)),
        15,
        "coalesced"},
       pic_entry("pic", {"ring_buffer", "slab_bitmap", "scatter_picongpu"}, long_run, 10),
@@ -171,73 +168,55 @@ std::vector<suite_entry> adinetz_entries() {
   names const all = joined({"slab_bitmap", "scatter"}, hallocs);
   names const few{"slab_bitmap", "scatter", "halloc", "halloc_split"};
   names const with_toolkit = joined({"toolkit"}, few);
-  auto const every_divergence = {divergence::per_thread, divergence::per_warp, divergence::per_thread_block};
-  numbers const of_classes{16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072};
+  std::string const of_classes = "16,24,32,48,64,96,128,192,256,384,512,768,1024,1536,2048,3072";
   return {
-      {"burst", all, {.repeat = 5, .sizes = {16, 32, 64, 256, 1024, 4096, 8192}}, 60, "halloc"},
-      {"mixed", few, {.repeat = 5, .ranges = {{16, 64}, {16, 256}, {16, 1024}, {16, 4096}}}, 20, "halloc-mixed"},
+      {"burst", all, "--repeat 5 --sizes 16,32,64,256,1024,4096,8192", 60, "halloc"},
+      {"mixed", few, "--repeat 5 --ranges 16-64,16-256,16-1024,16-4096", 20, "halloc-mixed"},
       {"churn",
        {"slab_bitmap", "scatter", "halloc", "halloc_split", "throughput", "rw_malloc"},
-       {.repeat = 5},
+       "--repeat 5",
        15,
        "halloc-churn"},
       {"two_phase",
        {"slab_bitmap", "scatter", "scatter_original", "halloc", "halloc_split", "halloc_one_head"},
-       {.pool_bytes = 512 * mebibyte, .repeat = 5, .sizes = {16, 32, 256}, .divergences = every_divergence},
+       "--pool 512MiB --repeat 5 --sizes 16,32,256 --divergence thread,warp,block",
        150,
        "two-phase"},
       {"two_phase",
        {"slab_bitmap", "scatter", "halloc", "halloc_split", "halloc_one_head"},
-       {.pool_bytes = 512 * mebibyte,
-        .repeat = 3,
-        .sizes = {16, 256},
-        .workers = {32, 128, 512, 1024, 2048, 4096, 8192, 12288, 16384, 20480, 25000, 65536, 262144}},
+       "--pool 512MiB --repeat 3 --sizes 16,256 --workers "
+       "32,128,512,1024,2048,4096,8192,12288,16384,20480,25000,65536,262144",
        15,
        "two-phase-threads"},
-      {"two_phase", few, {.pool_bytes = 8 * gibibyte, .repeat = 3, .sizes = of_classes}, 100, "two-phase-sizes"},
-      {"two_phase",
-       all,
-       {.pool_bytes = 8 * gibibyte,
-        .repeat = 3,
-        .ranges = {{16, 16}, {256, 256}, {16, 64}, {16, 256}, {16, 1024}, {16, 3072}}},
-       60,
+      {"two_phase", few, "--pool 8GiB --repeat 3 --sizes " + of_classes, 100, "two-phase-sizes"},
+      {"two_phase", all, "--pool 8GiB --repeat 3 --ranges 16-16,256-256,16-64,16-256,16-1024,16-3072", 60,
        "two-phase-mixed"},
-      {"two_phase",
-       with_toolkit,
-       {.pool_bytes = 512 * mebibyte, .repeat = 1, .rounds = 16, .sizes = {16, 256}, .workers = {1024, 4096, 16384}},
-       5,
+      {"two_phase", with_toolkit, "--pool 512MiB --repeat 1 --rounds 16 --sizes 16,256 --workers 1024,4096,16384", 5,
        "two-phase-toolkit"},
       // mallocs in even steps, and frees in odd ones
-      {"two_phase",
-       few,
-       {.pool_bytes = 512 * mebibyte,
-        .repeat = 3,
-        .sizes = {16, 256},
-        .allocate_shares = {0.95, 0},
-        .free_shares = {0, 0.95}},
-       5,
+      {"two_phase", few, "--pool 512MiB --repeat 3 --sizes 16,256 --allocate-shares 0.95,0 --free-shares 0,0.95", 5,
        "two-phase-spree"},
-      {"head_replacement", {"halloc"}, {.repeat = 3}, 20, "head-replacement"},
+      {"head_replacement", {"halloc"}, "--repeat 3", 20, "head-replacement"},
       {"scaling",
        {"slab_bitmap", "scatter", "halloc", "halloc_one_head", "halloc_8_slabs", "halloc_late", "halloc_early", "rw",
         "rw_malloc", "throughput"},
-       {.pool_bytes = 512 * mebibyte, .repeat = 3},
+       "--pool 512MiB --repeat 3",
        60,
        "scaling"},
-      {"prefix_sum", {"slab_bitmap", "halloc", "throughput"}, {}, 5, "prefix-sum"},
+      {"prefix_sum", {"slab_bitmap", "halloc", "throughput"}, "", 5, "prefix-sum"},
       {"utilisation",
        {"halloc", "slab_bitmap", "scatter"},
-       {.pool_bytes = 16 * mebibyte, .repeat = 1, .sizes = multiples(8, 3072)},
+       "--pool 16MiB --repeat 1 --sizes " + list(multiples(8, 3072)),
        20,
        "internal-fragmentation"},
       {"fragmentation",
        {"slab_bitmap", "halloc", "halloc_8_slabs", "throughput", "throughput_wide", "tbuddy", "scatter", "rw_malloc"},
-       {.pool_bytes = 512 * mebibyte, .repeat = 1},
+       "--pool 512MiB --repeat 1",
        120,
        "fragmentation"},
       {"fill_level",
        {"halloc", "slab_bitmap", "rw_malloc"},
-       {.ranges = {{16, 3072}}, .levels = {0.3, 0.5, 0.7, 0.85}, .kernels = 8},
+       "--ranges 16-3072 --levels 0.3,0.5,0.7,0.85 --kernels 8",
        60,
        "fill-level"},
   };
@@ -248,54 +227,61 @@ std::vector<suite_entry> gelado_entries() {
   // In files of their own: they may take long where every contending lane compares and swaps.
   names const as_printed{"throughput_original", "ualloc_original", "tbuddy_original"};
   auto const semaphores = [](u32 batch, u64 most_threads) {
-    return bench::request{
-        .repeat = 1, .workers = powers(1024, most_threads, 4), .thread_blocks = all_shapes(), .batch = batch};
+    return "--repeat 1 --workers " + list(powers(1024, most_threads, 4)) + " --thread-blocks " + all_shapes() +
+           " --batch " + std::to_string(batch);
   };
   std::vector<suite_entry> all{
-      {"semaphore", {}, {.repeat = 1, .workers = powers(32, 65536), .thread_blocks = all_shapes()}, 40, "semaphore"},
+      {"semaphore",
+       {},
+       "--repeat 1 --workers " + list(powers(32, 65536)) + " --thread-blocks " + all_shapes(),
+       40,
+       "semaphore"},
       {"semaphore", {}, semaphores(8, 16384), 10, "semaphore-batch-8"},
       {"semaphore", {}, semaphores(64, 65536), 25, "semaphore-batch-64"},
       {"semaphore", {}, semaphores(4096, 65536), 25, "semaphore-batch-4096"},
-      {"semaphore", {}, {.repeat = 5, .workers = powers(1024, 65536, 4), .batch_ns = 10'000}, 15, "semaphore-10us"},
       {"semaphore",
        {},
-       {.repeat = 5, .workers = powers(1024, 16384, 4), .thread_blocks = {32, 256, 1024}, .batch = 8},
+       "--repeat 5 --workers " + list(powers(1024, 65536, 4)) + " --batch-ns 10000",
+       15,
+       "semaphore-10us"},
+      {"semaphore",
+       {},
+       "--repeat 5 --workers " + list(powers(1024, 16384, 4)) + " --thread-blocks 32,256,1024 --batch 8",
        5,
        "semaphore-warps"},
-      {"rcu_delegation", {}, {.repeat = 3, .thread_blocks = all_shapes()}, 200, "rcu-delegation"},
+      {"rcu_delegation", {}, "--repeat 3 --thread-blocks " + all_shapes(), 200, "rcu-delegation"},
       {"rcu_delegation",
        {},
-       {.repeat = 1, .workers = {131072, 524288}, .thread_blocks = {32, 256, 1024}, .readers_per_writer = {1024, 4096}},
+       "--repeat 1 --workers 131072,524288 --thread-blocks 32,256,1024 --readers-per-writer 1024,4096",
        20,
        "rcu-delegation-readers"},
-      {"collective_mutex", {}, {.repeat = 3, .thread_blocks = all_shapes()}, 30, "collective-mutex"},
+      {"collective_mutex", {}, "--repeat 3 --thread-blocks " + all_shapes(), 30, "collective-mutex"},
       {"exhaust",
        {"throughput", "throughput_8", "throughput_wide", "throughput_wide_2048", "ualloc", "tbuddy", "slab_bitmap",
         "halloc", "scatter"},
-       {.repeat = 1, .thread_blocks = all_shapes()},
+       "--repeat 1 --thread-blocks " + all_shapes(),
        200,
        "exhaust"},
-      {"exhaust", as_printed, {.repeat = 1, .thread_blocks = all_shapes()}, 250, "exhaust-original"},
-      {"exhaust",
-       with_toolkit,
-       {.repeat = 1, .sizes = powers(2048, 524288), .thread_blocks = all_shapes()},
-       90,
-       "exhaust-toolkit"},
+      {"exhaust", as_printed, "--repeat 1 --thread-blocks " + all_shapes(), 250, "exhaust-original"},
+      {"exhaust", with_toolkit, "--repeat 1 --sizes " + list(powers(2048, 524288)) + " --thread-blocks " + all_shapes(),
+       90, "exhaust-toolkit"},
       {"burst",
        {"toolkit", "throughput", "tbuddy", "slab_bitmap"},
-       {.pool_bytes = 2 * gibibyte, .repeat = 1, .threads = 65536, .sizes = powers(16, 16384, 4)},
+       "--pool 2GiB --repeat 1 --threads 65536 --sizes " + list(powers(16, 16384, 4)),
        20,
        "burst-toolkit"},
-      {"burst", {"throughput", "ualloc", "tbuddy"}, {.repeat = 1, .sizes = powers(16, 4096, 4)}, 30, "throughput"},
-      {"burst", as_printed, {.repeat = 1, .sizes = powers(16, 4096, 4)}, 200, "throughput-original"},
-      {"churn", {"throughput", "ualloc", "tbuddy"}, {.repeat = 1, .rounds = 16}, 20, "throughput-churn"},
+      {"burst",
+       {"throughput", "ualloc", "tbuddy"},
+       "--repeat 1 --sizes " + list(powers(16, 4096, 4)),
+       30,
+       "throughput"},
+      {"burst", as_printed, "--repeat 1 --sizes " + list(powers(16, 4096, 4)), 200, "throughput-original"},
+      {"churn", {"throughput", "ualloc", "tbuddy"}, "--repeat 1 --rounds 16", 20, "throughput-churn"},
   };
   // CUDA's heap has one size in a process, which has to be that of the pool.
   for (u64 const bytes : powers(64, 1024))
-    all.push_back({"exhaust",
-                   with_toolkit,
-                   {.repeat = 1, .threads = 65536, .sizes = {bytes}, .thread_blocks = {256}},
-                   8,
+    all.push_back({"exhaust", with_toolkit,
+                   "--repeat 1 --threads 65536 --sizes " + std::to_string(bytes) + " --thread-blocks 256", 8,
                    "exhaust-toolkit-" + std::to_string(bytes)});
   return all;
 }
@@ -310,82 +296,55 @@ std::vector<suite_entry> pham_entries() {
   auto const by_threads =
       joined(joined(units, {"rw_malloc_2_words", "rw_malloc_4_words", "slab_bitmap"}), chunk_queues);
   auto const fillers = joined(joined(units, {"slab_bitmap", "scatter", "halloc", "throughput_wide"}), queues);
-  numbers const filled{16, 24, 64, 100, 256, 500, 1000, 1024, 2048, 3000, 4096, 5000, 8192};
-  ranges const mixed{{4, 64}, {4, 256}, {4, 1024}, {4, 4096}, {4, 8192}};
+  std::string const mixed = "4-64,4-256,4-1024,4-4096,4-8192";
+  std::string const filled = "16,24,64,100,256,500,1000,1024,2048,3000,4096,5000,8192 --ranges " + mixed;
   std::vector<suite_entry> all{
-      {"atomic", {}, {}, 5, "atomic"},
-      {"atomic", {}, {.thread_blocks = all_shapes()}, 10, "atomic-thread-blocks"},
-      {"instruction_latency", {}, {}, 1, "instruction-latency"},
-      {"random_walk", {}, {.pool_bytes = 8 * gibibyte}, 20, "random-walk"},
+      {"atomic", {}, "", 5, "atomic"},
+      {"atomic", {}, "--thread-blocks " + all_shapes(), 10, "atomic-thread-blocks"},
+      {"instruction_latency", {}, "", 1, "instruction-latency"},
+      {"random_walk", {}, "--pool 8GiB", 20, "random-walk"},
       {"random_walk",
        {},
-       {.pool_bytes = 256 * mebibyte, .workers = {1024, 4096, 5000}, .page_shares = {0.01, 0.005}},
+       "--pool 256MiB --workers 1024,4096,5000 --page-shares 0.01,0.005",
        10,
        "random-walk-few-pages"},
       // A million of the largest blocks take 8 GiB. A queue that refuses has looked at every chunk,
       // and each check of queue_pages reads slots of half the pool's bytes.
-      {"scaling",
-       by_threads,
-       {.pool_bytes = 16 * gibibyte, .repeat = 5, .sizes = {16, 256, 1024, 8192}, .workers = powers(1024, 1048576)},
-       200,
+      {"scaling", by_threads,
+       "--pool 16GiB --repeat 5 --sizes 16,256,1024,8192 --workers " + list(powers(1024, 1048576)), 200,
        "rw-malloc-scaling"},
-      {"burst",
-       joined({"slab_bitmap", "rw_malloc"}, chunk_queues),
-       {.pool_bytes = 16 * gibibyte, .repeat = 5, .sizes = powers(4, 8192)},
-       35,
-       "rw-malloc"},
-      {"burst",
-       joined({"slab_bitmap", "rw", "rw_bitmap", "corw"}, every_queue),
-       {.pool_bytes = 4 * gibibyte, .repeat = 5, .threads = 262144, .sizes = {8192}},
-       5,
-       "pages-of-queues"},
+      {"burst", joined({"slab_bitmap", "rw_malloc"}, chunk_queues),
+       "--pool 16GiB --repeat 5 --sizes " + list(powers(4, 8192)), 35, "rw-malloc"},
+      {"burst", joined({"slab_bitmap", "rw", "rw_bitmap", "corw"}, every_queue),
+       "--pool 4GiB --repeat 5 --threads 262144 --sizes 8192", 5, "pages-of-queues"},
       // Every block is freed in the step after its malloc.
-      {"two_phase",
-       joined({"rw_malloc"}, every_queue),
-       {.pool_bytes = gibibyte,
-        .repeat = 3,
-        .rounds = 16,
-        .sizes = {16, 256, 1024},
-        .workers = {1024, 32768, 262144},
-        .allocate_shares = {1, 0},
-        .free_shares = {0, 1}},
-       70,
-       "freed-at-once"},
-      {"utilisation",
-       fillers,
-       {.pool_bytes = 64 * mebibyte, .repeat = 1, .sizes = filled, .ranges = mixed},
-       10,
-       "utilisation"},
+      {"two_phase", joined({"rw_malloc"}, every_queue),
+       "--pool 1GiB --repeat 3 --rounds 16 --sizes 16,256,1024 --workers 1024,32768,262144 --allocate-shares 1,0 "
+       "--free-shares 0,1",
+       70, "freed-at-once"},
+      {"utilisation", fillers, "--pool 64MiB --repeat 1 --sizes " + filled, 10, "utilisation"},
       {"utilisation",
        {"rw_malloc", "rw_malloc_64", "rw_malloc_256", "slab_bitmap"},
-       {.pool_bytes = 8 * gibibyte, .repeat = 1, .sizes = filled, .ranges = mixed},
+       "--pool 8GiB --repeat 1 --sizes " + filled,
        70,
        "utilisation-8gib"},
       join_entry("join", with_others, {16384, 131072, 1048576}, 8 * gibibyte, 120),
       join_entry("join-32gib", walks, {10485760}, 32 * gibibyte, 60),
   };
   for (u64 const threads : {1024, 32768, 1048576})
-    all.push_back(
-        {"mixed",
-         with_queues,
-         {.pool_bytes = (threads < 1048576 ? 4 : 16) * gibibyte, .repeat = 5, .threads = threads, .ranges = mixed},
-         40,
-         "rw-malloc-mixed-" + std::to_string(threads)});
+    all.push_back({"mixed", with_queues,
+                   std::string{"--pool "} + (threads < 1048576 ? "4GiB" : "16GiB") + " --repeat 5 --threads " +
+                       std::to_string(threads) + " --ranges " + mixed,
+                   40, "rw-malloc-mixed-" + std::to_string(threads)});
   return all;
 }
 
-/// The first of a list, and the last one that is `small`; the first at least.
-template <class Value, class IsSmall>
-void keep_some(std::vector<Value>& list, IsSmall is_small) {
-  if (list.size() < 2) return;
-  std::vector<Value> kept{list.front()};
-  auto const last = std::find_if(list.rbegin(), list.rend() - 1, is_small);
-  if (last != list.rend() - 1) kept.push_back(*last);
-  list = kept;
-}
-template <class Value>
-void keep_some(std::vector<Value>& list) {
-  keep_some(list, [](Value const&) { return false; });
+/// The first of a list as it is typed, and with `also_small` the last number that is.
+std::string some_of(std::string const& typed, bool also_small) {
+  auto const all = split_list("", typed);
+  auto const is_small = [](std::string const& each) { return parse_bytes("", each) <= 128; };
+  auto const last = also_small ? std::find_if(all.rbegin(), all.rend() - 1, is_small) : all.rend() - 1;
+  return last == all.rend() - 1 ? all.front() : all.front() + "," + *last;
 }
 
 }  // namespace
@@ -395,24 +354,22 @@ std::vector<suite_entry> paper_entries() {
 }
 
 suite_entry sample_of(suite_entry entry) {
-  auto& asked = entry.asked;
-  keep_some(entry.allocators, [](auto const&) { return true; });
-  asked.pool_bytes = 4 * mebibyte;
-  asked.repeat = 1;
-  asked.rounds = 2;
-  if (asked.threads) asked.threads = 256;
-  auto const is_small = [](u64 each) { return each <= 128; };
-  keep_some(asked.sizes, is_small);
-  keep_some(asked.workers, is_small);
-  keep_some(asked.thread_blocks, is_small);
-  keep_some(asked.readers_per_writer, is_small);
-  keep_some(asked.ranges);
-  keep_some(asked.divergences);
-  keep_some(asked.levels);
-  asked.left_shares = {0.5};
-  keep_some(asked.page_shares);
-  if (!asked.workers.empty() && !is_small(asked.workers.front())) asked.workers = {64};
-  asked.batch_ns = 0;
+  auto& names = entry.allocators;
+  if (names.size() > 2) names = {names.front(), names.back()};
+  auto typed = options_of_line(entry.options);
+  for (auto const* const option : {"--sizes", "--workers", "--thread-blocks", "--readers-per-writer"})
+    if (typed.count(option)) typed[option] = some_of(typed[option], true);
+  for (auto const* const option : {"--ranges", "--divergence", "--levels", "--page-shares"})
+    if (typed.count(option)) typed[option] = some_of(typed[option], false);
+  if (typed.count("--threads")) typed["--threads"] = "256";
+  if (typed.count("--workers") && parse_count("", split_list("", typed["--workers"]).front()) > 128)
+    typed["--workers"] = "64";
+  typed.erase("--batch-ns");
+  for (auto const& [option, value] :
+       {std::pair{"--pool", "4MiB"}, {"--repeat", "1"}, {"--rounds", "2"}, {"--left-shares", "0.5"}})
+    typed[option] = value;
+  entry.options.clear();
+  for (auto const& [option, value] : typed) entry.options += option + " " + value + " ";
   return entry;
 }
 

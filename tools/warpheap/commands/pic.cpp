@@ -3,7 +3,7 @@
 // state, particle by particle.
 #include <fmt/format.h>
 
-#include "cli/choices.hpp"
+#include "choices.hpp"
 #include "cli/numbers.hpp"
 #include "cli/progress_bar.hpp"
 #include "command.hpp"
@@ -11,6 +11,7 @@
 #include "io/json_output.hpp"
 #include "io/replaced_file.hpp"
 #include "io/trace_output.hpp"
+#include "workloads/pic/settings.hpp"
 
 namespace warpheap::tool {
 
@@ -81,7 +82,7 @@ comparison simulate(choices const& chosen, pic_settings const& settings) {
   comparison all;
   std::string first_state;
   for (auto const& allocator : chosen.allocators) {
-    auto const made = chosen.on->pic(allocator, settings);
+    auto const made = chosen.on->part<pic_job>().run(allocator, settings);
     all.add(made.results);
     auto const state = fmt::format("{:016x}", made.state);
     if (first_state.empty()) first_state = state;
@@ -95,7 +96,7 @@ comparison simulate(choices const& chosen, pic_settings const& settings) {
 
 comparison find_capacity(choices const& chosen, pic_settings const& settings) {
   comparison all;
-  for (auto const& allocator : chosen.allocators) all.add(chosen.on->pic_capacity(allocator, settings));
+  for (auto const& allocator : chosen.allocators) all.add(chosen.on->part<pic_job>().capacities(allocator, settings));
   return all;
 }
 

@@ -5,16 +5,17 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "cli/choices.hpp"
+#include "choices.hpp"
 #include "cli/numbers.hpp"
 #include "cli/printable.hpp"
 #include "cli/progress_bar.hpp"
+#include "cli/standard_output.hpp"
 #include "command.hpp"
 #include "comparison.hpp"
 #include "io/replaced_file.hpp"
-#include "io/standard_output.hpp"
 #include "io/text_table.hpp"
 #include "warpheap/adaptor/trace/file.hpp"
+#include "workloads/replay/settings.hpp"
 #include "workloads/replay/summary.hpp"
 
 namespace warpheap::tool {
@@ -147,8 +148,8 @@ comparison replay_all(choices const& chosen, replay_settings settings) {
   comparison all;
   progress_bar bar;
   settings.report = bar.reporter();
-  all.add({chosen.on->replay_floor(settings)});
-  for (auto const& allocator : chosen.allocators) all.add({chosen.on->replay(allocator, settings)});
+  all.add({chosen.on->part<replay_job>().floor(settings)});
+  for (auto const& allocator : chosen.allocators) all.add({chosen.on->part<replay_job>().run(allocator, settings)});
   return all;
 }
 

@@ -6,15 +6,16 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "cli/choices.hpp"
+#include "choices.hpp"
 #include "cli/interruption.hpp"
 #include "cli/numbers.hpp"
 #include "cli/progress_bar.hpp"
+#include "cli/standard_output.hpp"
 #include "cli/usage_error.hpp"
 #include "command.hpp"
 #include "io/json_output.hpp"
-#include "io/standard_output.hpp"
 #include "io/text_table.hpp"
+#include "workloads/stress/settings.hpp"
 
 namespace warpheap::tool {
 
@@ -124,7 +125,7 @@ int run_stress(stress_flags const& flags) {
       return interruption.signal() == 0;
     };
     for (auto const& allocator : chosen.allocators) {
-      rows.push_back(chosen.on->stress(allocator, asked));
+      rows.push_back(chosen.on->part<stress_job>().run(allocator, asked));
       // After an error a GPU may run no more kernels.
       if (interruption.signal() != 0 || rows.back().faults.ended_by_error != 0) break;
     }

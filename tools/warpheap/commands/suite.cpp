@@ -15,12 +15,13 @@
 #include "cli/interruption.hpp"
 #include "cli/processes.hpp"
 #include "cli/progress_bar.hpp"
+#include "cli/standard_output.hpp"
 #include "cli/usage_error.hpp"
 #include "io/bench_rows.hpp"
 #include "io/json_output.hpp"
 #include "io/machine.hpp"
 #include "io/replaced_file.hpp"
-#include "io/standard_output.hpp"
+#include "scenarios/scenario.hpp"
 
 namespace warpheap::tool {
 
@@ -100,7 +101,8 @@ class suite_run {
 
   u64 pool_of(suite_entry const& entry) const {
     if (settings_.pool_is_typed) return chosen_.pool_bytes;
-    return entry.asked.pool_bytes ? entry.asked.pool_bytes : default_pool(chosen_, scenario_of(entry).pool);
+    auto const typed = options_of_line(entry.options)["--pool"];
+    return typed.empty() ? default_pool(chosen_, scenario_of(entry).pool) : parse_bytes("--pool", typed);
   }
 
   bench::scenario scenario_of(suite_entry const& entry) const {
@@ -109,8 +111,7 @@ class suite_run {
           .name = entry.scenario, .text = "", .run = [&](std::string const& allocator, bench::request const& asked) {
             return entry.workload(*chosen_.on, allocator, asked);
           }};
-    auto const& known = chosen_.on->scenarios();
-    return *std::find_if(known.begin(), known.end(), [&](auto const& each) { return each.name == entry.scenario; });
+    return bench::scenario_called(entry.scenario, *chosen_.on);
   }
 
   /// Whether an entry's file has what would be measured, without a fault.
@@ -148,7 +149,7 @@ class suite_run {
         measure_in_process(i);
         continue;
       }
-      auto asked = entries_[i].asked;
+      bench::request asked;
       asked.proceed = [&](std::string const& task, u64 done, u64 total) {
         show(bar, i, task, done, total);
         return interruption.signal() == 0;
@@ -190,9 +191,11 @@ class suite_run {
     replaced_file const file{"--output", path_of(entry)};
     asked.seed = chosen_.seed;
     asked.pool_bytes = pool_of(entry);
+    auto const scenario = scenario_of(entry);
+    add_values(asked, scenario, options_of_line(entry.options), {});
     auto document = header_of(entry);
     auto const start = clock::now();
-    auto const rows = rows_of(scenario_of(entry), entry.allocators, asked);
+    auto const rows = rows_of(scenario, entry.allocators, asked);
     if (interruption.signal()) return;  // some may be missing
     document["results"] = json::array();
     for (auto const& row : rows) document["results"].push_back(tool::json_of(row, chosen_.on->name()));

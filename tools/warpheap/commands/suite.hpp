@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/choices.hpp"
+#include "choices.hpp"
 #include "suite_table.hpp"
 
 namespace warpheap::tool {

@@ -17,8 +17,6 @@ namespace warpheap::tool {
 namespace {
 
 using names = std::vector<std::string>;
-using sizes = std::vector<u64>;
-using ranges = std::vector<bench::size_range>;
 
 names without(names from, names const& left_out) {
   auto const is_out = [&](auto const& name) {
@@ -33,26 +31,25 @@ std::vector<suite_entry> quick_entries() {
   names const with_toolkit{"slab_bitmap", "scatter", "halloc", "throughput", "rw_malloc", "toolkit"};
   names const of_waves{"slab_bitmap", "scatter", "halloc"};
   names const quick_to_fill = without(designs, {"scatter"});  // which takes up to a minute
-  sizes const few{16, 64, 256, 1024, 4096};
-  ranges const mixed{{16, 64}, {16, 1024}, {16, 4096}};
+  std::string const few = "16,64,256,1024,4096";
   return {
-      {"latency", with_toolkit, {.repeat = 3, .sizes = few}, 10},
-      {"burst", designs, {.repeat = 3, .sizes = few}, 10},
-      {"mixed", designs, {.repeat = 3, .ranges = mixed}, 6},
-      {"scaling", designs, {.repeat = 3, .sizes = {16, 256}}, 3},
-      {"churn", designs, {.repeat = 3}, 3},
-      {"two_phase", of_waves, {.repeat = 2}, 11},
-      {"workers", of_waves, {.repeat = 2, .sizes = few, .workers = {2, 32, 512, 16384}}, 31},
-      {"exhaust", designs, {.repeat = 1, .sizes = few}, 8},
-      {"utilisation", quick_to_fill, {.repeat = 1, .sizes = few}, 38},
-      {"fragmentation", {"slab_bitmap", "halloc", "throughput"}, {.repeat = 1, .left_shares = {0.5, 0.1, 0.01}}, 3},
-      {"fill_level", {"slab_bitmap", "halloc", "rw_malloc"}, {.repeat = 1, .levels = {0.25, 0.5}, .kernels = 32}, 9},
-      {"map", {"slab_bitmap"}, {}, 1},
-      {"long_churn", {"slab_bitmap"}, {.repeat = 1, .seconds = 2}, 3},
-      {"placement", designs, {.repeat = 3, .sizes = {16, 64, 256}}, 8},
-      {"crowd", {"slab_bitmap", "tbuddy"}, {.repeat = 2}, 7},
-      {"prefix_sum", of_waves, {.repeat = 3}, 4},
-      {"init", designs, {.repeat = 3}, 4},
+      {"latency", with_toolkit, "--repeat 3 --sizes " + few, 10},
+      {"burst", designs, "--repeat 3 --sizes " + few, 10},
+      {"mixed", designs, "--repeat 3 --ranges 16-64,16-1024,16-4096", 6},
+      {"scaling", designs, "--repeat 3 --sizes 16,256", 3},
+      {"churn", designs, "--repeat 3", 3},
+      {"two_phase", of_waves, "--repeat 2", 11},
+      {"workers", of_waves, "--repeat 2 --sizes " + few + " --workers 2,32,512,16384", 31},
+      {"exhaust", designs, "--repeat 1 --sizes " + few, 8},
+      {"utilisation", quick_to_fill, "--repeat 1 --sizes " + few, 38},
+      {"fragmentation", {"slab_bitmap", "halloc", "throughput"}, "--repeat 1 --left-shares 0.5,0.1,0.01", 3},
+      {"fill_level", {"slab_bitmap", "halloc", "rw_malloc"}, "--levels 0.25,0.5 --kernels 32", 9},
+      {"map", {"slab_bitmap"}, "", 1},
+      {"long_churn", {"slab_bitmap"}, "--seconds 2", 3},
+      {"placement", designs, "--repeat 3 --sizes 16,64,256", 8},
+      {"crowd", {"slab_bitmap", "tbuddy"}, "--repeat 2", 7},
+      {"prefix_sum", of_waves, "--repeat 3", 4},
+      {"init", designs, "--repeat 3", 4},
   };
 }
 
@@ -60,36 +57,36 @@ std::vector<suite_entry> full_entries(names const& all) {
   names const pooled = without(all, {"toolkit"});
   names const designs{"slab_bitmap", "halloc", "throughput", "rw_malloc"};
   return {
-      {"latency", all, {.sizes = {16, 64, 256, 1024, 4096, 8192}}, 30},
-      {"burst", pooled, {}, 60},
-      {"mixed", pooled, {}, 60},
-      {"scaling", pooled, {}, 60},
-      {"churn", pooled, {}, 90},
-      {"two_phase", pooled, {}, 60},
-      {"workers", pooled, {}, 60},
-      {"exhaust", pooled, {}, 60},
-      {"utilisation", pooled, {}, 60},
-      {"fill", pooled, {}, 120},
-      {"efficiency", designs, {.kernels = 16}, 120},
-      {"fragmentation", pooled, {}, 120},
-      {"fill_level", designs, {.repeat = 1, .kernels = 64}, 90},
-      {"map", designs, {}, 30},
-      {"long_churn", designs, {.repeat = 1}, 60},
-      {"placement", pooled, {}, 60},
-      {"crowd", {"slab_bitmap", "tbuddy", "throughput"}, {.repeat = 3}, 30},
-      {"prefix_sum", pooled, {}, 30},
-      {"init", pooled, {}, 30},
-      {"policy_overhead", {"slab_bitmap"}, {}, 20},
-      {"head_replacement", {"halloc"}, {}, 20},
-      {"bounds", {}, {}, 10},
-      {"growth", {}, {}, 10},
-      {"tracing", {}, {}, 20},
-      {"atomic", {}, {}, 5},
-      {"semaphore", {}, {}, 20},
-      {"collective_mutex", {}, {}, 20},
-      {"rcu_delegation", {}, {}, 20},
-      {"random_walk", {}, {}, 20},
-      {"instruction_latency", {}, {}, 1},
+      {"latency", all, "--sizes 16,64,256,1024,4096,8192", 30},
+      {"burst", pooled, "", 60},
+      {"mixed", pooled, "", 60},
+      {"scaling", pooled, "", 60},
+      {"churn", pooled, "", 90},
+      {"two_phase", pooled, "", 60},
+      {"workers", pooled, "", 60},
+      {"exhaust", pooled, "", 60},
+      {"utilisation", pooled, "", 60},
+      {"fill", pooled, "", 120},
+      {"efficiency", designs, "--kernels 16", 120},
+      {"fragmentation", pooled, "", 120},
+      {"fill_level", designs, "--kernels 64", 90},
+      {"map", designs, "", 30},
+      {"long_churn", designs, "", 60},
+      {"placement", pooled, "", 60},
+      {"crowd", {"slab_bitmap", "tbuddy", "throughput"}, "--repeat 3", 30},
+      {"prefix_sum", pooled, "", 30},
+      {"init", pooled, "", 30},
+      {"policy_overhead", {"slab_bitmap"}, "", 20},
+      {"head_replacement", {"halloc"}, "", 20},
+      {"bounds", {}, "", 10},
+      {"growth", {}, "", 10},
+      {"tracing", {}, "", 20},
+      {"atomic", {}, "", 5},
+      {"semaphore", {}, "", 20},
+      {"collective_mutex", {}, "", 20},
+      {"rcu_delegation", {}, "", 20},
+      {"random_walk", {}, "", 20},
+      {"instruction_latency", {}, "", 1},
   };
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/backend.hpp"
+#include "bench_rows_of.hpp"
 
 namespace warpheap::tool {
 
@@ -18,7 +18,7 @@ struct suite_entry {
 
   std::string scenario;                 ///< of bench, or the command that has `workload`
   std::vector<std::string> allocators;  ///< none: the scenario's rows without an allocator alone
-  bench::request asked;                 ///< what is empty or 0 is the scenario's default
+  std::string options;                  ///< as on the command line
   double seconds = 0;                   ///< on an H200, roughly: the weight of its progress
   std::string name = scenario;          ///< of the file, without .json
   workload_function workload = {};      ///< an allocator's rows, if no scenario has them

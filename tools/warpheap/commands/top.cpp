@@ -8,13 +8,13 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "cli/choices.hpp"
+#include "choices.hpp"
 #include "cli/numbers.hpp"
+#include "cli/standard_output.hpp"
 #include "cli/terminal_screen.hpp"
 #include "command.hpp"
 #include "commands/heap_list.hpp"
 #include "io/json_output.hpp"
-#include "io/standard_output.hpp"
 
 namespace warpheap::tool {
 

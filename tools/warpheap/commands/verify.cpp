@@ -6,13 +6,14 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "cli/choices.hpp"
+#include "choices.hpp"
 #include "cli/numbers.hpp"
 #include "cli/progress_bar.hpp"
+#include "cli/standard_output.hpp"
 #include "command.hpp"
 #include "io/json_output.hpp"
-#include "io/standard_output.hpp"
 #include "io/text_table.hpp"
+#include "workloads/verify/verification.hpp"
 
 namespace warpheap::tool {
 
@@ -30,16 +31,13 @@ struct verify_flags {
 
 constexpr u64 verify_host_pool = u64{8} << 20;
 
-bench::request parse_request(verify_flags const& flags, choices const& chosen, progress_bar& bar) {
-  bench::request asked;
+verify_settings parse_settings(verify_flags const& flags, choices const& chosen, progress_bar& bar) {
+  verify_settings asked;
   asked.pool_bytes = chosen.pool_bytes;
   asked.seed = chosen.seed;
-  asked.sizes = parse_sizes(flags.sizes, chosen.pool_bytes);
-  asked.ranges = parse_ranges(flags.ranges, chosen.pool_bytes);
-  if (asked.sizes.empty() && asked.ranges.empty()) {
-    asked.sizes = {16, 64, 1000, 4096};
-    asked.ranges = {{16, 1024}};
-  }
+  for (u64 const bytes : parse_sizes(flags.sizes, chosen.pool_bytes)) asked.ranges.push_back({bytes, bytes});
+  for (auto const& range : parse_ranges(flags.ranges, chosen.pool_bytes)) asked.ranges.push_back(range);
+  if (asked.ranges.empty()) asked.ranges = {{16, 16}, {64, 64}, {1000, 1000}, {4096, 4096}, {16, 1024}};
   if (!flags.threads.empty()) asked.threads = parse_count("--threads", flags.threads, 1, most_threads);
   asked.repeat = static_cast<u32>(parse_count("--repeat", flags.repeat, 1, 10'000));
   asked.proceed = [&bar](std::string const& task, u64 done, u64 total) {
@@ -101,9 +99,9 @@ int run_verify(verify_flags const& flags) {
   std::vector<verification> all;
   {
     progress_bar bar;
-    auto const asked = parse_request(flags, chosen, bar);
+    auto const asked = parse_settings(flags, chosen, bar);
     for (auto const& allocator : chosen.allocators)
-      for (auto const& made : chosen.on->verify(allocator, asked)) all.push_back(made);
+      for (auto const& made : chosen.on->part<verify_job>().run(allocator, asked)) all.push_back(made);
   }
 
   if (std::all_of(all.begin(), all.end(), [](auto const& each) { return !each.skipped.empty(); }))

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/request.hpp"
+#include "measure/result.hpp"
 
 namespace warpheap::tool {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "cli/standard_output.hpp"
 #include "machine.hpp"
-#include "standard_output.hpp"
 
 namespace warpheap::tool {
 namespace {

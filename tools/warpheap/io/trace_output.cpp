@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/choices.hpp"
+#include "cli/standard_output.hpp"
 #include "cli/usage_error.hpp"
 #include "warpheap/adaptor/trace/file.hpp"
 

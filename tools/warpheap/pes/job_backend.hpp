@@ -36,34 +36,25 @@ class job_backend final : public backend {
     throw usage_error{"--deterministic: a GPU schedules its lanes as it likes; use --backend host"};
   }
 
+ protected:
+  part_map const& parts() const override {
+    static part_map const all{{typeid(graph_job), graph_job{make_graph, no_trace}},
+                              {typeid(set_graph_job), set_graph_job{no_sets, nullptr}}};
+    return all;
+  }
+
+ private:
   /// Throws usage_error, out_of_memory or std::invalid_argument on every PE.
-  std::unique_ptr<dynamic_graph> make_graph(std::string const& allocator, u64 pool_bytes, u32 vertices) const override {
+  static std::unique_ptr<dynamic_graph> make_graph(std::string const& allocator, u64 pool_bytes, u32 vertices) {
     return job_allocators::visit(allocator, [&](auto entry) -> std::unique_ptr<dynamic_graph> {
       return std::make_unique<graph::pes_graph<typename decltype(entry)::allocator_type>>(pool_bytes, vertices);
     });
   }
 
-  std::vector<std::string> allocators_of_sets() const override { return {}; }
-  std::unique_ptr<dynamic_graph> make_set_graph(std::string const&, u64, u32, std::vector<int> const&) const override {
-    refuse();
+  static std::unique_ptr<dynamic_graph> no_trace(u64, u32) {
+    throw usage_error{"--trace: the processes of a job record nothing"};
   }
-  std::vector<bench::scenario> const& scenarios() const override { refuse(); }
-  std::vector<bench::result> bench(std::string const&, std::string const&, bench::request const&) const override {
-    refuse();
-  }
-  std::vector<bench::result> bench_floor(std::string const&, bench::request const&) const override { refuse(); }
-  std::vector<verification> verify(std::string const&, bench::request const&) const override { refuse(); }
-  stress_row stress(std::string const&, stress_request const&) const override { refuse(); }
-  exploration_row explore(std::string const&, exploration_request const&) const override { refuse(); }
-  std::unique_ptr<dynamic_graph> make_traced_graph(u64, u32) const override { refuse(); }
-  bench::result replay(std::string const&, replay_settings const&) const override { refuse(); }
-  bench::result replay_floor(replay_settings const&) const override { refuse(); }
-  pic_outcome pic(std::string const&, pic_settings const&) const override { refuse(); }
-  std::vector<bench::result> pic_capacity(std::string const&, pic_settings const&) const override { refuse(); }
-  std::vector<bench::result> join(std::string const&, join_settings const&) const override { refuse(); }
-
- private:
-  [[noreturn]] static void refuse() { throw usage_error{"the processes of a job run graph, and nothing else"}; }
+  static std::vector<std::string> no_sets() { return {}; }
 
   static u64 share_of_memory() {
     auto const devices =

@@ -7,9 +7,9 @@
 #include <string>
 #include <thread>
 
-#include "cli/choices.hpp"
-#include "cli/command_line.hpp"
 #include "cli/processes.hpp"
+#include "commands/choices.hpp"
+#include "commands/command_line.hpp"
 #include "commands/commands.hpp"
 #include "job_backend.hpp"
 

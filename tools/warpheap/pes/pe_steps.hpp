@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "bench/measure.hpp"
+#include "measure/measure.hpp"
 #include "warpheap/nvshmem/symmetric_memory.hpp"
 #include "workloads/graph/backend/member_team.hpp"
 

@@ -25,8 +25,9 @@ edge_list hubs_and_ring(u32 vertices) {
 }
 
 graph_outcome build(edge_list const& graph, graph_settings const& settings) {
-  return build_graph(make_host_backend()->make_graph(settings.allocator, settings.pool_bytes, graph.vertices), graph,
-                     keys_of(graph), settings, [](std::string const&, u64, u64) {});
+  return build_graph(
+      make_host_backend()->part<graph_job>().make(settings.allocator, settings.pool_bytes, graph.vertices), graph,
+      keys_of(graph), settings, [](std::string const&, u64, u64) {});
 }
 
 /// Names of the allocators that serve blocks of `bytes`.
@@ -55,20 +56,21 @@ TEST(DynamicGraph, HasExactlyTheEdgesOfTheReference) {
 TEST(DynamicGraph, LiesInSetsOfEveryAllocatorThatCanBeInOne) {
   auto const on = make_host_backend();
   auto const graph = hubs_and_ring(200);
-  auto const names = on->allocators_of_sets();
+  auto const names = on->part<set_graph_job>().allocators();
   EXPECT_THAT(names, testing::IsSupersetOf({"slab_bitmap", "halloc", "throughput_8"}));
   EXPECT_THAT(names, testing::Not(testing::Contains("toolkit")));
   for (auto const& allocator : names) {
     graph_settings const settings{
         .allocator = allocator, .pool_bytes = 8 * mebibyte, .rounds = 2, .batch_size = 100, .search_from = 1};
-    auto const made = build_graph(on->make_set_graph(allocator, settings.pool_bytes, graph.vertices, {0, 0, 0}), graph,
-                                  keys_of(graph), settings, [](std::string const&, u64, u64) {});
+    auto const made =
+        build_graph(on->part<set_graph_job>().make(allocator, settings.pool_bytes, graph.vertices, {0, 0, 0}), graph,
+                    keys_of(graph), settings, [](std::string const&, u64, u64) {});
     EXPECT_THAT(made.fault, IsEmpty()) << allocator;
     EXPECT_EQ(made.edges, keys_of(graph).size()) << allocator;
     EXPECT_EQ(made.counts.failures, 0u) << allocator;
     EXPECT_GT(made.members[2].messages_to_others, 0u) << allocator;
   }
-  EXPECT_THROW(on->make_set_graph("toolkit", mebibyte, 1, {0}), std::invalid_argument);
+  EXPECT_THROW(on->part<set_graph_job>().make("toolkit", mebibyte, 1, {0}), std::invalid_argument);
 }
 
 TEST(DynamicGraph, IsTheSameUnderEverySchedule) {
@@ -100,7 +102,7 @@ TEST(DynamicGraph, SaysHowManyEntriesAFullHeapLost) {
 
 TEST(DynamicGraph, ShrinksListsThatEmptyAndFreesEmptyOnes) {
   auto const on = make_host_backend();
-  auto const graph = on->make_graph("slab_bitmap", mebibyte, 2);
+  auto const graph = on->part<graph_job>().make("slab_bitmap", mebibyte, 2);
   entry_keys all, most;
   for (u64 to = 0; to < 1000; ++to) {
     all.push_back(to);
@@ -123,7 +125,7 @@ TEST(DynamicGraph, ShrinksListsThatEmptyAndFreesEmptyOnes) {
 class breaking_graph : public dynamic_graph {
  public:
   explicit breaking_graph(u32 vertices)
-      : sound_{make_host_backend()->make_graph("slab_bitmap", 8 * mebibyte, vertices)} {}
+      : sound_{make_host_backend()->part<graph_job>().make("slab_bitmap", 8 * mebibyte, vertices)} {}
   void insert(edge_groups const& batch) override { sound_->insert(batch); }
   void erase(edge_groups const& batch) override { sound_->erase(batch); }
   graph_counts counts() const override { return sound_->counts(); }
@@ -202,8 +204,8 @@ TEST(DynamicGraph, ReportsEveryPhaseToItsEnd) {
   std::vector<std::string> phases;
   std::vector<double> ends;
   graph_settings const settings{.allocator = "slab_bitmap", .pool_bytes = 8 * mebibyte, .rounds = 1, .batch_size = 500};
-  build_graph(make_host_backend()->make_graph("slab_bitmap", 8 * mebibyte, graph.vertices), graph, keys_of(graph),
-              settings, [&](std::string const& task, u64 done, u64 total) {
+  build_graph(make_host_backend()->part<graph_job>().make("slab_bitmap", 8 * mebibyte, graph.vertices), graph,
+              keys_of(graph), settings, [&](std::string const& task, u64 done, u64 total) {
                 if (phases.empty() || phases.back() != task) phases.push_back(task), ends.push_back(0);
                 EXPECT_GE(done, ends.back()) << task;
                 EXPECT_LE(done, total) << task;

@@ -12,11 +12,12 @@
 #include "backend/backend.hpp"
 #include "cli/usage_error.hpp"
 #include "tests/support/schedules.hpp"
-#include "tests/tool/bench/broken_allocators_fixture.hpp"
 #include "tests/tool/measured_fixture.hpp"
+#include "tests/tool/scenarios/broken_allocators_fixture.hpp"
 #include "warpheap/warpheap.hpp"
 #include "workloads/join/backend/job.hpp"
 #include "workloads/join/reference.hpp"
+#include "workloads/join/settings.hpp"
 #include "workloads/join/tables.hpp"
 
 namespace warpheap::tool { namespace {
@@ -94,7 +95,7 @@ std::vector<bench::result> run(join_table const& build, join_table const& probe,
   settings.expected = reference_join(build, probe);
   settings.repeat = 2;
   if (!settings.pool_bytes) settings.pool_bytes = 8 * mebibyte;
-  return make_host_backend()->join(allocator, settings);
+  return make_host_backend()->part<join_job>().run(allocator, settings);
 }
 
 TEST(Join, FindsThePairsOfANestedLoopInTablesOfEverySize) {
@@ -333,7 +334,7 @@ TEST(Join, NoticesAResultThatIsNotTheReferences) {
   auto const fault = [&](u64 tuples, u64 checksum) {
     auto asked = settings;
     asked.expected = {settings.expected.tuples + tuples, settings.expected.checksum + checksum};
-    return make_host_backend()->join("slab_bitmap", asked)[0].fault;
+    return make_host_backend()->part<join_job>().run("slab_bitmap", asked)[0].fault;
   };
   EXPECT_THAT(fault(0, 0), IsEmpty());
   EXPECT_THAT(fault(1, 0), HasSubstr("tuples, and it should have"));

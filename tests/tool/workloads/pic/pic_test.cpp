@@ -10,6 +10,7 @@
 #include "tests/tool/measured_fixture.hpp"
 #include "warpheap/warpheap.hpp"
 #include "workloads/pic/backend/simulation.hpp"
+#include "workloads/pic/settings.hpp"
 
 namespace warpheap::tool { namespace {
 
@@ -30,7 +31,7 @@ TEST(Pic, KeepsParticlesEnergyAndMomentumWithEveryAllocator) {
   u64 state = 0;
   for (auto const& allocator : on->allocators()) {
     if (allocator.largest_bytes < small_plasma().frame_bytes) continue;
-    auto const made = on->pic(allocator.name, small_plasma());
+    auto const made = on->part<pic_job>().run(allocator.name, small_plasma());
     auto const& step = made.results.at(0);
     auto const& move = made.results.at(1);
     EXPECT_THAT(step.fault, IsEmpty()) << allocator.name;
@@ -54,11 +55,11 @@ TEST(Pic, EndsTheSameUnderEverySchedule) {
   settings.cells_y = 4;
   settings.steps = 3;
   settings.frame_bytes = 672;  // of 32 particles: lists of many frames
-  auto const expected = make_host_backend()->pic("slab_bitmap", settings);
+  auto const expected = make_host_backend()->part<pic_job>().run("slab_bitmap", settings);
   ASSERT_THAT(expected.results[0].fault, IsEmpty());
   test::for_each_schedule(12, [&] {
     for (char const* const allocator : {"slab_bitmap", "ring_buffer"}) {
-      auto const made = make_host_backend()->pic(allocator, settings);
+      auto const made = make_host_backend()->part<pic_job>().run(allocator, settings);
       EXPECT_THAT(made.results[0].fault, IsEmpty()) << allocator;
       EXPECT_EQ(made.state, expected.state) << allocator;
     }
@@ -76,7 +77,7 @@ TEST(Pic, RunsWithAnyNumberOfSpeciesAndSizeOfFrames) {
       settings.repeat = 2;
       settings.pool_bytes = 8 * mebibyte;
       for (char const* const allocator : {"slab_bitmap", "ring_buffer"}) {
-        auto const made = make_host_backend()->pic(allocator, settings);
+        auto const made = make_host_backend()->part<pic_job>().run(allocator, settings);
         EXPECT_THAT(made.results[0].fault, IsEmpty()) << species << " species, frames of " << frame_bytes;
         EXPECT_EQ(made.results[0].times_us.size(), 10u);
       }
@@ -91,7 +92,7 @@ TEST(Pic, FillsEachHoleOnce) {
   settings.cells_y = 16;
   settings.particles_per_cell = 10;
   settings.steps = 150;
-  EXPECT_THAT(make_host_backend()->pic("slab_bitmap", settings).results[0].fault, IsEmpty());
+  EXPECT_THAT(make_host_backend()->part<pic_job>().run("slab_bitmap", settings).results[0].fault, IsEmpty());
 }
 
 // Two streams of a plasma frequency of 1 through each other: waves grow by up to exp(0.35 t), out
@@ -100,7 +101,7 @@ TEST(Pic, StreamsThroughEachOtherMakeWaves) {
   auto settings = small_plasma();
   settings.particles_per_cell = 16;
   settings.steps = 100;
-  auto const made = make_host_backend()->pic("slab_bitmap", settings);
+  auto const made = make_host_backend()->part<pic_job>().run("slab_bitmap", settings);
   EXPECT_THAT(made.results[0].fault, IsEmpty());
   EXPECT_GT(figure(made.results[0], "field_growth"), 10);
 }
@@ -173,15 +174,15 @@ TEST(Pic, SaysWhatFoundNoMemoryAndLosesNothing) {
   settings.particles_per_cell = 2;
   // 128 frames: 64 lists of one frame, and as many again for arrivals
   settings.pool_bytes = mebibyte;
-  auto const enough = make_host_backend()->pic("slab_bitmap", settings);
+  auto const enough = make_host_backend()->part<pic_job>().run("slab_bitmap", settings);
   EXPECT_THAT(enough.results[0].fault, IsEmpty());
   settings.species = 12;  // 96 lists, and 32 frames
-  auto const made = make_host_backend()->pic("slab_bitmap", settings);
+  auto const made = make_host_backend()->part<pic_job>().run("slab_bitmap", settings);
   EXPECT_THAT(made.results[0].fault, HasSubstr("times a particle found no memory in its new super cell"));
   EXPECT_GT(made.results[0].failures, 0u);
   // Which list a particle is in changes nothing else.
   settings.pool_bytes = 8 * mebibyte;
-  auto const roomy = make_host_backend()->pic("slab_bitmap", settings);
+  auto const roomy = make_host_backend()->part<pic_job>().run("slab_bitmap", settings);
   EXPECT_THAT(roomy.results[0].fault, IsEmpty());
   EXPECT_EQ(made.state, roomy.state);
 }
@@ -190,7 +191,7 @@ TEST(Pic, SaysWhatFoundNoMemoryAtTheStart) {
   auto settings = small_plasma();
   settings.species = 20;  // 160 lists
   settings.pool_bytes = mebibyte;
-  auto const made = make_host_backend()->pic("slab_bitmap", settings);
+  auto const made = make_host_backend()->part<pic_job>().run("slab_bitmap", settings);
   EXPECT_THAT(made.results[0].fault, HasSubstr("8192 of 40960 particles found no memory in a pool of 1048576 bytes"));
   EXPECT_EQ(made.results[0].failures, 32u);
 }
@@ -198,9 +199,10 @@ TEST(Pic, SaysWhatFoundNoMemoryAtTheStart) {
 TEST(Pic, ARingBelongsToOneSpecies) {
   auto settings = small_plasma();
   settings.pool_bytes = mebibyte;
-  EXPECT_THROW(make_host_backend()->pic("ring_buffer", settings), std::invalid_argument) << "half a mebibyte each";
+  EXPECT_THROW(make_host_backend()->part<pic_job>().run("ring_buffer", settings), std::invalid_argument)
+      << "half a mebibyte each";
   settings.frame_bytes = 8193;
-  EXPECT_THROW(make_host_backend()->pic("ring_buffer", settings), usage_error);
+  EXPECT_THROW(make_host_backend()->part<pic_job>().run("ring_buffer", settings), usage_error);
 }
 
 // Eckert 2014, figure 5.6: with n species, each has an nth of the pool where heaps are divided
@@ -209,8 +211,8 @@ TEST(Pic, OneSpeciesCanHaveAllOfASharedHeapAndAPartOfADividedOne) {
   auto settings = small_plasma();
   settings.pool_bytes = 8 * mebibyte;
   settings.species = 4;
-  auto const shared = make_host_backend()->pic_capacity("slab_bitmap", settings);
-  auto const divided = make_host_backend()->pic_capacity("ring_buffer", settings);
+  auto const shared = make_host_backend()->part<pic_job>().capacities("slab_bitmap", settings);
+  auto const divided = make_host_backend()->part<pic_job>().capacities("ring_buffer", settings);
   ASSERT_EQ(shared.size(), 4u);
   ASSERT_EQ(divided.size(), 4u);
   for (u32 species = 1; species <= 4; ++species) {

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "tests/support/schedules.hpp"
-#include "tests/tool/bench/broken_allocators_fixture.hpp"
 #include "tests/tool/measured_fixture.hpp"
+#include "tests/tool/scenarios/broken_allocators_fixture.hpp"
 #include "traces_fixture.hpp"
 #include "workloads/replay/backend/replayer.hpp"
 

@@ -48,4 +48,9 @@ struct exploration_row {
   std::string replay = {};
 };
 
+/// A backend's part: tries schedules. Throws usage_error on a backend that cannot choose them.
+struct explore_job {
+  exploration_row (*run)(std::string const& allocator, exploration_request const& asked);
+};
+
 }  // namespace warpheap::tool

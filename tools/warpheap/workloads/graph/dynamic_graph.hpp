@@ -81,4 +81,21 @@ class dynamic_graph {
   virtual void clear() = 0;
 };
 
+/// A backend's part: graphs in one heap.
+struct graph_job {
+  std::unique_ptr<dynamic_graph> (*make)(std::string const& allocator, u64 pool_bytes, u32 vertices);
+  /// On the default allocator, with its calls recorded.
+  std::unique_ptr<dynamic_graph> (*make_traced)(u64 pool_bytes, u32 vertices);
+};
+
+/// A backend's part: graphs in a heap set with a member on each of some devices, which may name one
+/// twice.
+struct set_graph_job {
+  /// Names of the allocators that make() takes.
+  std::vector<std::string> (*allocators)();
+  /// Throws cuda_error if one device cannot reach another.
+  std::unique_ptr<dynamic_graph> (*make)(std::string const& allocator, u64 pool_bytes, u32 vertices,
+                                         std::vector<int> const& devices);
+};
+
 }  // namespace warpheap::tool

@@ -15,9 +15,9 @@ namespace warpheap::tool {
 
 namespace {
 
-class graph_job {
+class graph_run {
  public:
-  graph_job(std::unique_ptr<dynamic_graph> dynamic, edge_list const& graph, entry_keys const& keys,
+  graph_run(std::unique_ptr<dynamic_graph> dynamic, edge_list const& graph, entry_keys const& keys,
             graph_settings const& settings, bench::progress const& report)
       : graph_{graph},
         keys_{keys},
@@ -174,7 +174,7 @@ class graph_job {
 
 graph_outcome build_graph(std::unique_ptr<dynamic_graph> dynamic, edge_list const& graph, entry_keys const& keys,
                           graph_settings const& settings, bench::progress const& report) {
-  return graph_job{std::move(dynamic), graph, keys, settings, report}.run();
+  return graph_run{std::move(dynamic), graph, keys, settings, report}.run();
 }
 
 }  // namespace warpheap::tool

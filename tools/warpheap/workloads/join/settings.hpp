@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/request.hpp"
+#include "measure/result.hpp"
 #include "warpheap/adaptor/trace/calls.hpp"
 
 namespace warpheap::tool {
@@ -57,5 +57,10 @@ inline constexpr char const* direct_output_by_warp = "direct_warp";
 /// Names that only join() knows: the random walks with pages of 256 bytes, as Pham et al. 2022
 /// joined. rw, rw_bitmap and corw have pages of 8 KiB.
 inline constexpr char const* join_walks[] = {"rw_256", "rw_bitmap_256", "corw_256"};
+
+/// A backend's part: times of whole joins, of their part that allocates, and of freeing.
+struct join_job {
+  std::vector<bench::result> (*run)(std::string const& allocator, join_settings const& settings);
+};
 
 }  // namespace warpheap::tool

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/request.hpp"
+#include "measure/result.hpp"
 #include "warpheap/adaptor/trace/calls.hpp"
 
 namespace warpheap::tool {
@@ -31,6 +31,13 @@ struct pic_settings {
 struct pic_outcome {
   std::vector<bench::result> results = {};
   u64 state = 0;  ///< a checksum of all particles at the end: the same for all allocators
+};
+
+/// A backend's part.
+struct pic_job {
+  pic_outcome (*run)(std::string const& allocator, pic_settings const& settings);
+  /// How many particles one species can have: a row for each number of species up to the one given.
+  std::vector<bench::result> (*capacities)(std::string const& allocator, pic_settings const& settings);
 };
 
 }  // namespace warpheap::tool

@@ -112,4 +112,9 @@ struct stress_row {
   std::string fault = {};
 };
 
+/// A backend's part: rounds of random calls on one heap, and what was wrong with their results.
+struct stress_job {
+  stress_row (*run)(std::string const& allocator, stress_request const& asked);
+};
+
 }  // namespace warpheap::tool

@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `warpheap verify` found in a heap.
+// What `warpheap verify` is asked, and what it found in a heap.
 #pragma once
 
 #include <string>
+#include <vector>
 
-#include "warpheap/platform/types.hpp"
+#include "measure/result.hpp"
 
 namespace warpheap::tool {
+
+struct verify_settings {
+  u64 pool_bytes = 0;
+  u64 seed = 1;
+  u32 repeat = 2;
+  u64 threads = 0;  ///< 0 means the backend's default
+  std::vector<bench::size_range> ranges = {};
+  bench::checkpoint proceed = [](std::string const&, u64, u64) { return true; };
+};
 
 /// One fill of a heap in `verify`.
 struct verification {
@@ -26,6 +36,11 @@ struct verification {
   std::string skipped = {};  ///< why the heap was not filled; empty if it was
 
   bool verified() const { return fault.empty(); }
+};
+
+/// A backend's part.
+struct verify_job {
+  std::vector<verification> (*run)(std::string const& allocator, verify_settings const& asked);
 };
 
 }  // namespace warpheap::tool

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs of malloc and free by a few lanes, drawn by seed, under schedules that are searched or
 // drawn, and held against the contract. The host backend alone chooses schedules.
-#include "backend/workloads.hpp"
+#include "backend/allocators.hpp"
+#include "workloads/explore/settings.hpp"
 
 #if !defined(__CUDACC__)
 #include "warpheap/explore/heap_program.hpp"
 #endif
 
-namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND { namespace {
 
 #if defined(__CUDACC__)
 
@@ -16,8 +17,6 @@ exploration_row run_exploration(std::string const&, exploration_request const&) 
 }
 
 #else
-
-namespace {
 
 /// Slabs of one class and runs of slabs, where the policy has slabs; elsewhere nothing is said
 /// about what stays free.
@@ -112,8 +111,6 @@ exploration_row explore_programs(std::string const& name, exploration_request co
   return row;
 }
 
-}  // namespace
-
 exploration_row run_exploration(std::string const& allocator, exploration_request const& asked) {
   return known_allocators::visit(allocator, [&](auto entry) -> exploration_row {
     using creation_type = typename decltype(entry)::allocator_type::creation_type;
@@ -127,4 +124,6 @@ exploration_row run_exploration(std::string const& allocator, exploration_reques
 
 #endif
 
-}}  // namespace warpheap::tool::WARPHEAP_BACKEND
+part_registration const added_explore_job{explore_job{run_exploration}};
+
+}}}  // namespace warpheap::tool::WARPHEAP_BACKEND

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "bench/measure.hpp"
 #include "frontier.hpp"
+#include "measure/measure.hpp"
 #include "member_team.hpp"
 #include "warpheap/platform/device_buffer.hpp"
 #include "workloads/graph/dealt_parts.hpp"

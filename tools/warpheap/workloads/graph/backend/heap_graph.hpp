@@ -4,10 +4,10 @@
 // taken one after the other by all of its lanes, and huge ones by thread blocks of a second kernel.
 #pragma once
 
-#include "bench/measure.hpp"
 #include "graph_search.hpp"
 #include "huge_list_room.hpp"
 #include "lists.hpp"
+#include "measure/measure.hpp"
 #include "workloads/graph/dynamic_graph.hpp"
 
 namespace warpheap::tool::graph { inline namespace WARPHEAP_BACKEND {

@@ -2,9 +2,9 @@
 // The dynamic graph of `warpheap graph --gpus` on one backend.
 #include "set_graph.hpp"
 
-#include "backend/workloads.hpp"
+#include "backend/allocators.hpp"
 
-namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND { namespace {
 
 std::vector<std::string> allocators_of_sets() {
   std::vector<std::string> names;
@@ -25,4 +25,6 @@ std::unique_ptr<dynamic_graph> make_set_graph(std::string const& allocator, u64 
   });
 }
 
-}}  // namespace warpheap::tool::WARPHEAP_BACKEND
+part_registration const added_set_graph_job{set_graph_job{allocators_of_sets, make_set_graph}};
+
+}}}  // namespace warpheap::tool::WARPHEAP_BACKEND

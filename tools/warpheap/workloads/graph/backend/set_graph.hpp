@@ -3,9 +3,9 @@
 // the vertices that are dealt to it in its own heap.
 #pragma once
 
-#include "bench/measure.hpp"
 #include "graph_member.hpp"
 #include "graph_search.hpp"
+#include "measure/measure.hpp"
 #include "member_accounts.hpp"
 #include "warpheap/heap/heap_set.hpp"
 #include "workloads/graph/slices.hpp"

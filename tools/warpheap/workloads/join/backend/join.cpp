@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <iterator>
 
+#include "backend/allocators.hpp"
 #include "backend/traced_heap.hpp"
-#include "backend/workloads.hpp"
 #include "job.hpp"
 
-namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
-
-namespace {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND { namespace {
 
 template <creation::walk_kind Kind>
 inline constexpr creation::random_walk_config pages_of_256{.kind = Kind, .page_bytes = 256};
@@ -29,8 +27,6 @@ std::vector<bench::result> join_with(bench::test_subject<Allocator> const& subje
   return join::job<join::heap_pages<Allocator>>{subject.name, settings}.run();
 }
 
-}  // namespace
-
 std::vector<bench::result> run_join(std::string const& allocator, join_settings const& settings) {
   using join::page_counting;
   if (settings.take_trace)
@@ -44,4 +40,6 @@ std::vector<bench::result> run_join(std::string const& allocator, join_settings 
   return is_walk ? walk_list::measure(allocator, run) : known_allocators::measure(allocator, run);
 }
 
-}}  // namespace warpheap::tool::WARPHEAP_BACKEND
+part_registration const added_join_job{join_job{run_join}};
+
+}}}  // namespace warpheap::tool::WARPHEAP_BACKEND

@@ -6,7 +6,7 @@
 // the bucket in the partition, so the two choices are independent.
 #pragma once
 
-#include "bench/measure.hpp"
+#include "measure/measure.hpp"
 #include "warpheap/util/random.hpp"
 #include "workloads/join/settings.hpp"
 

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // `warpheap pic` on one backend: the simulation with one allocator, and how many particles one
 // species can have.
+#include "backend/allocators.hpp"
 #include "backend/traced_heap.hpp"
-#include "backend/workloads.hpp"
-#include "bench/ledger.hpp"
+#include "measure/ledger.hpp"
 #include "simulation.hpp"
 
-namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
-
-namespace {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND { namespace {
 
 /// Throws usage_error if the allocator cannot serve frames of this size.
 template <class Allocator>
@@ -60,8 +58,6 @@ std::vector<bench::result> capacities(bench::test_subject<Allocator> const& subj
   return made;
 }
 
-}  // namespace
-
 pic_outcome run_pic(std::string const& allocator, pic_settings const& settings) {
   if (settings.take_trace)
     return pic::simulation<default_allocator, pic::leap_frog, traced_heap>{allocator, settings}.run();
@@ -72,4 +68,6 @@ std::vector<bench::result> run_pic_capacity(std::string const& allocator, pic_se
   return all_allocators::measure(allocator, [&](auto const& subject) { return capacities(subject, settings); });
 }
 
-}}  // namespace warpheap::tool::WARPHEAP_BACKEND
+part_registration const added_pic_job{pic_job{run_pic, run_pic_capacity}};
+
+}}}  // namespace warpheap::tool::WARPHEAP_BACKEND

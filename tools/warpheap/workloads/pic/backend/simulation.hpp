@@ -9,8 +9,8 @@
 
 #include <cmath>
 
-#include "bench/measure.hpp"
 #include "field.hpp"
+#include "measure/measure.hpp"
 #include "populate.hpp"
 #include "warpheap/policy/creation/ring_buffer.hpp"
 #include "workloads/pic/settings.hpp"

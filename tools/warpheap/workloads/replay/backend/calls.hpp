@@ -4,7 +4,7 @@
 // overwritten, and what is not aligned or not zeroed as promised, is counted.
 #pragma once
 
-#include "bench/blocks.hpp"
+#include "measure/blocks.hpp"
 #include "workloads/replay/plan.hpp"
 
 namespace warpheap::tool::replay { inline namespace WARPHEAP_BACKEND {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `warpheap replay` on one backend.
-#include "backend/workloads.hpp"
+#include "backend/allocators.hpp"
 #include "replayer.hpp"
 
-namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND { namespace {
 
 bench::result run_replay(std::string const& allocator, replay_settings const& settings) {
   return known_allocators::measure(allocator, [&](auto const& subject) {
@@ -13,4 +13,6 @@ bench::result run_replay(std::string const& allocator, replay_settings const& se
 
 bench::result run_replay_floor(replay_settings const& settings) { return replay::floor_of(settings); }
 
-}}  // namespace warpheap::tool::WARPHEAP_BACKEND
+part_registration const added_replay_job{replay_job{run_replay, run_replay_floor}};
+
+}}}  // namespace warpheap::tool::WARPHEAP_BACKEND

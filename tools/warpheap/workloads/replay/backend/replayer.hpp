@@ -6,8 +6,8 @@
 
 #include <numeric>
 
-#include "bench/measure.hpp"
 #include "calls.hpp"
+#include "measure/measure.hpp"
 #include "workloads/replay/settings.hpp"
 
 namespace warpheap::tool::replay { inline namespace WARPHEAP_BACKEND {

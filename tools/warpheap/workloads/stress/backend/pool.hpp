@@ -7,7 +7,7 @@
 #include <exception>
 #include <optional>
 
-#include "bench/patient_heap.hpp"
+#include "measure/patient_heap.hpp"
 #include "warpheap/heap/growth_service.hpp"
 #include "workloads/stress/settings.hpp"
 

@@ -11,9 +11,9 @@
 #include <chrono>
 #include <exception>
 
-#include "bench/large_blocks.hpp"
-#include "bench/ledger.hpp"
-#include "bench/one_call.hpp"
+#include "measure/large_blocks.hpp"
+#include "measure/ledger.hpp"
+#include "measure/one_call.hpp"
 #include "pool.hpp"
 #include "turn_over.hpp"
 

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rounds of random calls by many threads on a heap of the chosen allocator. Every block is checked.
+#include "backend/allocators.hpp"
 #include "backend/shown_heap.hpp"
-#include "backend/workloads.hpp"
 #include "rounds.hpp"
 
-namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
-
-namespace {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND { namespace {
 
 stress_row run_growing(stress_request asked) {
   using allocator_type = bench::patient_allocator<>;
@@ -17,8 +15,6 @@ stress_row run_growing(stress_request asked) {
   return stress_run<allocator_type>{heap, allocator_type::creation_type::name, asked}.run();
 }
 
-}  // namespace
-
 stress_row run_stress(std::string const& allocator, stress_request const& asked) {
   if (asked.grows) return run_growing(asked);
   return known_allocators::measure(allocator, [&]<class Allocator>(bench::test_subject<Allocator> const& subject) {
@@ -28,4 +24,6 @@ stress_row run_stress(std::string const& allocator, stress_request const& asked)
   });
 }
 
-}}  // namespace warpheap::tool::WARPHEAP_BACKEND
+part_registration const added_stress_job{stress_job{run_stress}};
+
+}}}  // namespace warpheap::tool::WARPHEAP_BACKEND

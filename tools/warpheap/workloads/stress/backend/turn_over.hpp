@@ -9,9 +9,9 @@
 // however their addresses come. Others read what they wrote beside a block.
 #pragma once
 
-#include "bench/blocks.hpp"
-#include "bench/log_uniform.hpp"
 #include "contents.hpp"
+#include "measure/blocks.hpp"
+#include "measure/log_uniform.hpp"
 #include "workloads/stress/settings.hpp"
 
 namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {

@@ -3,12 +3,11 @@
 // blocks are looked at, all are freed by other workers, and the slots must be what they were. This
 // is done twice, so that blocks are handed out again.
 // Source: Eckert 2014, section 5.4.
-#include "backend/workloads.hpp"
-#include "bench/ledger.hpp"
+#include "backend/allocators.hpp"
+#include "measure/ledger.hpp"
+#include "workloads/verify/verification.hpp"
 
-namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
-
-namespace {
+namespace warpheap::tool { inline namespace WARPHEAP_BACKEND { namespace {
 
 template <class Heap>
 u64 slots(Heap const& heap, u64 bytes) {
@@ -19,7 +18,7 @@ u64 slots(Heap const& heap, u64 bytes) {
 /// One fill with sizes in `range`, of a heap from which everything was freed.
 template <class Allocator>
 verification fill_and_free(basic_heap<Allocator>& heap, std::string const& name, bench::size_range range,
-                           bench::request const& asked) {
+                           verify_settings const& asked) {
   bench::size_draw const draw{range.least, static_cast<u32>(range.most - range.least + 1), asked.seed};
   u64 const most_threads = bench::default_for_backend(asked.threads, u64{1} << 16, u64{1} << 10);
   bench::ledger<Allocator> held{heap, draw, asked.pool_bytes, most_threads};
@@ -50,20 +49,17 @@ verification fill_and_free(basic_heap<Allocator>& heap, std::string const& name,
 }
 
 template <class Allocator>
-std::vector<verification> verify(bench::test_subject<Allocator> const& subject, bench::request const& asked) {
+std::vector<verification> verify(bench::test_subject<Allocator> const& subject, verify_settings const& asked) {
   basic_heap<Allocator> heap{asked.pool_bytes};
   std::vector<verification> made;
-  std::vector<bench::size_range> ranges;
-  for (u64 const bytes : asked.sizes) ranges.push_back({bytes, bytes});
-  ranges.insert(ranges.end(), asked.ranges.begin(), asked.ranges.end());
   u64 done = 0;
-  for (auto const& range : ranges) {
+  for (auto const& range : asked.ranges) {
     if (auto const why = bench::unsupported_reason(subject, range.most); !why.empty()) {
       made.push_back({.allocator = subject.name, .least_bytes = range.least, .most_bytes = range.most, .skipped = why});
       continue;
     }
     for (u32 round = 0; round < asked.repeat; ++round) {
-      if (!asked.proceed("verify, " + subject.name, done++, ranges.size() * asked.repeat)) return made;
+      if (!asked.proceed("verify, " + subject.name, done++, asked.ranges.size() * asked.repeat)) return made;
       made.push_back(fill_and_free(heap, subject.name, range, asked));
       if (!made.back().verified()) return made;
     }
@@ -71,10 +67,10 @@ std::vector<verification> verify(bench::test_subject<Allocator> const& subject, 
   return made;
 }
 
-}  // namespace
-
-std::vector<verification> run_verify(std::string const& allocator, bench::request const& asked) {
+std::vector<verification> run_verify(std::string const& allocator, verify_settings const& asked) {
   return all_allocators::measure(allocator, [&](auto const& subject) { return verify(subject, asked); });
 }
 
-}}  // namespace warpheap::tool::WARPHEAP_BACKEND
+part_registration const added_verify_job{verify_job{run_verify}};
+
+}}}  // namespace warpheap::tool::WARPHEAP_BACKEND
