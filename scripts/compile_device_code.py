@@ -15,7 +15,7 @@ import compilers
 
 OUTPUT = re.compile(r" -c (\S+) -o \S+")
 LEFT_OUT = "/tests/override/"
-AT_ONCE = 12  # nvcc's time and memory for one
+AT_ONCE = 8  # nvcc's time and memory for one
 
 
 def faults(database, families):
