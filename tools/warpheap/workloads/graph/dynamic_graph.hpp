@@ -3,6 +3,7 @@
 // and counts and lists come out.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 

@@ -120,7 +120,7 @@ class view : public metadata_copy {
   }
 
   chunk_word word_of(u32 chunk, u32 i) const {
-    return {at(table_type::words_offset)[table_type::first_word(chunk) + i]};
+    return chunk_word{at(table_type::words_offset)[table_type::first_word(chunk) + i]};
   }
   /// What the heap's metadata at an address was when it was copied.
   u32 const* copy_of(u32 const* place) const {

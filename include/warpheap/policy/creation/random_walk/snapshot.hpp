@@ -42,7 +42,7 @@ class view : public metadata_copy {
   }
 
  private:
-  walk_word word(u32 index) const { return {at(table_type::words_offset)[index]}; }
+  walk_word word(u32 index) const { return walk_word{at(table_type::words_offset)[index]}; }
 
   table_type table_;
 };

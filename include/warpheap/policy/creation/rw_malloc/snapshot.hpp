@@ -104,8 +104,8 @@ class view : public metadata_copy {
            run.first);
   }
 
-  walk_word word(u32 index) const { return {at(table_type::words_offset)[index]}; }
-  unit_marks marks(u32 index) const { return {at(table_type::words_offset)[table_.words() + index]}; }
+  walk_word word(u32 index) const { return walk_word{at(table_type::words_offset)[index]}; }
+  unit_marks marks(u32 index) const { return unit_marks{at(table_type::words_offset)[table_.words() + index]}; }
 
   table_type table_;
 };

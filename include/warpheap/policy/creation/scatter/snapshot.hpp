@@ -55,7 +55,7 @@ class view : public metadata_copy {
   }
 
  private:
-  page_word word(u32 page) const { return {at(0)[page]}; }
+  page_word word(u32 page) const { return page_word{at(0)[page]}; }
   u32 stored_field(u32 page, u32 segment) const {
     return at<u32>(u64{table_.pages()} * 8)[u64{page} * layout::fields + segment];
   }

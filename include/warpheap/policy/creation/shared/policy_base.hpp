@@ -43,7 +43,7 @@ class policy_base {
     Table const planned{nullptr, plan};
     u64 const start = align_up(reinterpret_cast<u64>(memory), planned.pool_alignment());
     Policy made;
-    made.policy_base::table_ = Table{reinterpret_cast<u8*>(start) + planned.pool_span(), plan};
+    static_cast<policy_base&>(made).table_ = Table{reinterpret_cast<u8*>(start) + planned.pool_span(), plan};
     return made;
   }
   /// Makes everything free, in order on stream `on`; does not wait.

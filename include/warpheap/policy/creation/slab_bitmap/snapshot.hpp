@@ -83,7 +83,7 @@ class view : public metadata_copy {
   u64 const* index(u32 which) const { return at(geometry_.indexes_offset()) + which * geometry_.index_words(); }
   slab_state state(u32 slab) const { return {*record(slab)}; }
   u64 bitmap_word(u32 slab, u32 word) const { return record(slab)[slab_geometry::bitmap_offset / 8 + word]; }
-  slab_header header(u32 slab) const { return {record(slab)[slab_geometry::header_offset / 8]}; }
+  slab_header header(u32 slab) const { return slab_header{record(slab)[slab_geometry::header_offset / 8]}; }
   bool is_in(u32 which, u32 slab) const { return (index(which)[slab / 64] >> (slab % 64)) & 1; }
 
   /// Whether the slab has no memory (slab.R3).
