@@ -17,6 +17,7 @@ MARKS = {CXX: "//", ".html": "{#", ".css": "/*"}  # how a comment begins; .html 
 RULES = {  # a fault's pattern, and what to say of it
     r"\bnamespace\s[\w:\s]*::\s*inline\b": "ctags finds nothing behind a::inline b; write a { inline namespace b {",
     r'^#include "[^"]*\.cpp"': "a source that includes another",
+    r"^namespace warpheap \{\n(?:.*\n)*?namespace detail \{": "a detail beside the backend's: which is meant depends on what comes first",
 }
 NO_CODE = re.compile(r"""//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\\n])'""", re.DOTALL)
 INNERMOST = re.compile(r"[(\[][^()\[\]]*[)\]]")
@@ -76,10 +77,11 @@ def negative_test():
         "chain.hpp": "int f(int a) { return a < 0 ? 0 : a < 9 ? a : 9; }\n",
         "operand.cpp": "// g?\nint g(int a) { return a ? f(2, a < 9 ? 1 : 0) : 0; }\n",
         "includes.cpp": '#include "spaced.cpp"\n',
+        "second.hpp": "namespace warpheap {\n\nnamespace detail {\nint c;\n}\n\n}  // namespace warpheap\n",
     }
     files = {name: line + text for name, text in sources.items()}
     files |= {"bare.cpp": good, "late.cu": good + line, "good": f"#!/bin/sh\n# {LICENCE}\nls\n", "bare": "#!/bin/sh\nls\n", "other.py": line}
-    expected = ["bare", "bare.cpp", "chain.hpp", "hidden.hpp", "includes.cpp", "late.cu", "operand.cpp", "other.py", "pointer.cu", "spaced.cpp"]
+    expected = ["bare", "bare.cpp", "chain.hpp", "hidden.hpp", "includes.cpp", "late.cu", "operand.cpp", "other.py", "pointer.cu", "second.hpp", "spaced.cpp"]
     with compilers.folder_of({".clang-format": (compilers.ROOT / ".clang-format").read_text(), **files}) as root:
         said = faults(root, [name for name in files if name.endswith(CXX)], ["good", "bare", "other.py"])
     caught = {name for name in files for text in said if re.search(rf"^{re.escape(name)}:", text, re.MULTILINE)}

@@ -246,7 +246,7 @@ TEST_F(GaugePage, OfAKilledProgramIsNotShownAndRemoved) {
     page_of(memory).show();
     test::child_process::wait_for_kill();
   }};
-  auto const page = std::string{gauge_page::prefix} + "." + std::to_string(detail::process_namespace()) + "." +
+  auto const page = std::string{gauge_page::prefix} + "." + std::to_string(page_parts::process_namespace()) + "." +
                     std::to_string(child.id()) + ".0";
   EXPECT_TRUE(child.wait_until([&] { return !heaps_of(child.id()).empty(); }));
   EXPECT_THAT(heaps_of(child.id()), testing::ElementsAre("the child's"));

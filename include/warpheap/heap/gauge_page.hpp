@@ -114,7 +114,7 @@ struct published_heaps {
   u64 of_other_versions = 0;          ///< of this library, which this one cannot read
 };
 
-namespace detail {
+namespace page_parts {
 
 /// A page's text, which ends at its zero. Another program wrote it: there may be none.
 inline std::string text_of(char const (&text)[gauge_page::text_bytes]) {
@@ -142,7 +142,7 @@ inline void add_page(shared_page_view const& view, published_heaps& to) {
                       text_of(page->device), age, figures});
 }
 
-}  // namespace detail
+}  // namespace page_parts
 
 /// The heaps that running programs of this user publish on this machine. Pages of programs that
 /// have ended are left out, and removed.
@@ -155,7 +155,7 @@ inline published_heaps read_published_heaps() {
       auto const view = shared_page_view::open(*folder, name);
       if (!view) continue;
       if (view->is_abandoned()) view->remove();
-      else detail::add_page(*view, found);
+      else page_parts::add_page(*view, found);
     }
   }
   auto const order = [](published_heap const& each) { return std::tie(each.process, each.name); };

@@ -93,7 +93,7 @@ class published_gauge {
 
   gauge_reading publish_locked() {
     auto made = gauge_.read();
-    page().publish({.read_at = warpheap::detail::steady_nanoseconds(),
+    page().publish({.read_at = page_parts::steady_nanoseconds(),
                     .pool_bytes = made.pool_bytes,
                     .committed_bytes = made.committed_bytes,
                     .live_bytes = made.live_bytes,

@@ -40,7 +40,7 @@
 
 namespace warpheap {
 
-namespace detail {
+namespace page_parts {
 
 /// An open file or folder, closed with the object. Movable.
 class open_file {
@@ -74,7 +74,7 @@ inline u64 process_namespace() {
   return stat("/proc/self/ns/pid", &is) == 0 ? is.st_ino : 0;
 }
 
-}  // namespace detail
+}  // namespace page_parts
 
 /// A folder for pages that this user alone can enter. Movable.
 class page_folder {
@@ -92,7 +92,7 @@ class page_folder {
   /// The folder at `path`; nullopt if there is none, or if another user owns it or may enter it. A
   /// link is no folder.
   static std::optional<page_folder> open(std::string const& path) {
-    detail::open_file folder{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
+    page_parts::open_file folder{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
     auto const is = folder.status();
     if (!S_ISDIR(is.st_mode) || is.st_uid != geteuid() || (is.st_mode & (S_IRWXG | S_IRWXO)) != 0) return std::nullopt;
     return page_folder{std::move(folder)};
@@ -123,9 +123,9 @@ class page_folder {
   int descriptor() const { return folder_.descriptor(); }
 
  private:
-  explicit page_folder(detail::open_file folder) : folder_{std::move(folder)} {}
+  explicit page_folder(page_parts::open_file folder) : folder_{std::move(folder)} {}
 
-  detail::open_file folder_;
+  page_parts::open_file folder_;
 };
 
 /// A page that this program makes, and removes at the object's end.
@@ -134,7 +134,8 @@ class shared_page {
   /// A page of `bytes` zero bytes, called `prefix`, the namespace of this process's id, that id,
   /// and the first number that no page has: "prefix.4026531836.4711.0". Throws std::system_error.
   shared_page(std::string const& prefix, size_t bytes) : bytes_{bytes} {
-    auto const stem = prefix + "." + std::to_string(detail::process_namespace()) + "." + std::to_string(maker_) + ".";
+    auto const stem =
+        prefix + "." + std::to_string(page_parts::process_namespace()) + "." + std::to_string(maker_) + ".";
     for (u64 number = 0; !try_make(stem + std::to_string(number)); ++number) continue;
     // Allocated now: a full file system would else end the program when it writes the page.
     if (int const error = posix_fallocate(file_.descriptor(), 0, static_cast<off_t>(bytes)); error != 0)
@@ -157,7 +158,7 @@ class shared_page {
   bool try_make(std::string name) {
     name_ = std::move(name);
     constexpr int access = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    file_ = detail::open_file{openat(folder_.descriptor(), name_.c_str(), access, S_IRUSR | S_IWUSR)};
+    file_ = page_parts::open_file{openat(folder_.descriptor(), name_.c_str(), access, S_IRUSR | S_IWUSR)};
     if (!file_ && errno == EEXIST) return false;
     if (!file_) fail("open", errno);
     while (flock(file_.descriptor(), LOCK_EX) != 0)  // shared_page.H1
@@ -175,7 +176,7 @@ class shared_page {
   page_folder folder_ = page_folder::make();
   pid_t maker_ = getpid();
   std::string name_;
-  detail::open_file file_{-1};
+  page_parts::open_file file_{-1};
   size_t bytes_;
   void* data_ = nullptr;
 };
@@ -187,7 +188,7 @@ class shared_page_view {
   /// open FIFO would.
   static std::optional<shared_page_view> open(page_folder const& folder, std::string const& name) {
     constexpr int access = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-    detail::open_file file{openat(folder.descriptor(), name.c_str(), access)};
+    page_parts::open_file file{openat(folder.descriptor(), name.c_str(), access)};
     auto const is = file.status();
     if (!S_ISREG(is.st_mode) || is.st_uid != geteuid()) return std::nullopt;
     return shared_page_view{folder, name, std::move(file)};
@@ -215,7 +216,7 @@ class shared_page_view {
   }
 
  private:
-  shared_page_view(page_folder const& folder, std::string name, detail::open_file file)
+  shared_page_view(page_folder const& folder, std::string name, page_parts::open_file file)
       : folder_{folder}, name_{std::move(name)}, file_{std::move(file)} {}
 
   /// Whether the name says a process that this one could see, and does not.
@@ -223,12 +224,12 @@ class shared_page_view {
     unsigned long long space = 0;
     int process = 0;
     if (std::sscanf(name_.c_str(), "%*[^.].%llu.%d.", &space, &process) != 2) return false;
-    return space == detail::process_namespace() && process > 0 && kill(process, 0) != 0 && errno == ESRCH;
+    return space == page_parts::process_namespace() && process > 0 && kill(process, 0) != 0 && errno == ESRCH;
   }
 
   page_folder const& folder_;
   std::string name_;
-  detail::open_file file_;
+  page_parts::open_file file_;
 };
 
 }  // namespace warpheap
