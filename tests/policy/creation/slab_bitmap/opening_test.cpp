@@ -258,6 +258,56 @@ TEST(SlabBitmapOpening, ReplacementsOfActiveSlabsAtOnceLeaveNoOpener) {
   });
 }
 
+/// Takes every slab but 62 from `first` on.
+struct leave_62_free {
+  WARPHEAP_DEVICE void operator()(slab_table table, u32 first) const {
+    u32 const slab = static_cast<u32>(global_thread_index());
+    if (slab - first >= 62) slab_lock::take_free(table, slab);
+  }
+};
+
+/// Lane 0 refills for a cache without a slab, while the others take all that leave_62_free left. Again
+/// and again: lane 0 mostly opens one, and more than 44 must be free.
+struct refill_while_others_take_all {
+  WARPHEAP_DEVICE void operator()(slab_table table, u32 size_class, u32 first, u32* are_opening) const {
+    u32 const lane = simt::lane_id(), entry = table.cache_entry(size_class, 0);
+    for (u32 round = 0; round < 16; ++round) {
+      if (lane == 0) table.clear_active(entry, table.load_cached(entry).active() - 1);
+      simt::sync_warp(full_mask);
+      bool is_taken[2]{};
+      if (lane != 0) {
+        for (u32 i = 0; i < 2; ++i) is_taken[i] = slab_lock::take_free(table, first + lane - 1 + 31 * i) != 0;
+      } else {
+        slab_refill refill{0};
+        while (!refill.has_ended() && refill.next(table, size_class, 1).blocks() == 0) {
+        }
+      }
+      simt::sync_warp(full_mask);
+      for (u32 i = 0; i < 2; ++i)
+        if (is_taken[i]) slab_lock::unlock(table, first + lane - 1 + 31 * i, slab_kind::locked, order::release);
+      simt::sync_warp(full_mask);
+    }
+    *are_opening = table.is_opening(size_class);
+  }
+};
+
+// A request that its cache's demand elects is not one of the class's openers: where others take what it
+// was to open it joins a partial slab, and leaves their number alone.
+TEST(SlabBitmapOpening, ARequestOfACacheThatOpensNoneLeavesNoOpener) {
+  u32 const slabs = 1u << 14, size_class = size_class_of(16), first = 64 * 100;
+  test::quiet_pool<creation::slab_bitmap<least_slabs>> const pool{slabs * tiny_pool::slab_bytes};
+  auto const table = pool.allocator().table();
+  test::for_each_schedule(40, [&] {
+    pool.allocator().initialize({});
+    test::allocate(pool, {1, 1}, 16);
+    launch({slabs / 256, 256}, leave_62_free{}, table, first);
+    device_buffer<u32> const are_opening(1);
+    launch({1, 32}, refill_while_others_take_all{}, table, size_class, first, are_opening.data());
+    synchronize();
+    EXPECT_EQ(are_opening[0], 0u);
+  });
+}
+
 /// Each lane refills for a whole slab, and counts itself if it would have to scan.
 struct refill_with_slabs {
   WARPHEAP_DEVICE void operator()(slab_table table, u32 size_class, u32* scanning) const {
