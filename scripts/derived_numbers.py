@@ -85,13 +85,6 @@ def growths_of_original(results):
         yield many / few - 1
 
 
-def of_a_warp(results):
-    """Cycles of scatter_original's malloc with 32 workers, of 32, 64 and 128 B."""
-    wanted = {"subject": "scatter_original", "operation": "malloc", "workers": 32}
-    files = {32: "h100-workers", 64: "h100-workers", 128: "h100-workers-every"}
-    return [results.figure(name, "cycles", bytes=size, **wanted) for size, name in files.items()]
-
-
 def every_of_128(results):
     """By whether the count is above 64: {count: cycles of malloc at 128 B}."""
     rows = results.rows("h100-workers-every", operation="malloc")
@@ -152,9 +145,6 @@ def eckert_stalls(results):
     few, many = stalls(results, "free")
     yield "{:,.0f} and {:,.0f} cycles a warp, reads {:.2f} and {:.2f} times", mean_cycles(few), mean_cycles(many), *of_a_warp_in(few, "reads"), *of_a_warp_in(many, "reads")
     yield "{:.0f} cycles longer for memory and {:.0f} at fences", growth(few, many, "long_scoreboard"), growth(few, many, "membar")
-    of_every = dict(subject="scatter", operation="free", bytes=16)
-    few, many = (results.figure("workers-every", "cycles", workers=workers, **of_every) for workers in (1024, 16384))
-    yield "in that of figure B.1 `free` grows by {:.0%}", many / few - 1
     yield "of even and of odd steps ({} and {} of 800)", *steps_at_peak(results)
 
 
@@ -166,10 +156,8 @@ def eckert_small_chunks(results):
              if call == "malloc" for name in ("scatter", "scatter_original")]  # fmt: skip
     yield "the interface at most {:.1%} of `malloc`'s cycles", max(layer)
     yield "grows by {:.0%} and {:.0%} up to 16,384 with `scatter_original`, and `free` by {:.0%} and {:.0%}", *growths_of_original(results)
-    yield "32 and 64 B take more than 128 B ({:,.0f}, {:,.0f} and {:,.0f} cycles of `scatter_original`)", *of_a_warp(results)
     small, large = every_of_128(results)
     usual = statistics.median(large.values())
-    yield "From 434 workers on `malloc` takes {:,.0f} to {:,.0f} cycles", *spread(large.values())
     yield "no count more than {:.0%} above the median", max(large.values()) / usual - 1
     yield "with 26 to 31 workers it takes up to {:,.0f}, {:.1f} times that median", max(small.values()), max(small.values()) / usual
     last = {row["subject"]: row for row in results.rows("h100-long-churn", tenth=10)}
@@ -177,8 +165,6 @@ def eckert_small_chunks(results):
         "the last tenth is {:.0%} faster than the first with `scatter` and {:.1%} with `scatter_coalesced`",
         *(last[name]["over_first"] - 1 for name in ("scatter", "scatter_coalesced")),
     )
-    pages = [spread(row["slab_share"] for row in results.rows("h100-long-churn", subject=name)) for name in ("scatter", "scatter_coalesced")]
-    yield "In every tenth {:.0%} to {:.0%} and {:.0%} to {:.0%} of the pages are in use", *itertools.chain(*pages)
     refused = [spread(row["failures"] for row in results.rows("host-long-churn", level_permille=level)) for level in (300, 500)]
     yield "refuses {:,} to {:,} of some 60,000 calls a tenth on the host backend", *refused[1]
     yield "where it refuses {:,} at 0.3", refused[0][1]
@@ -217,20 +203,11 @@ def eckert(results):
 
     yield from eckert_small_chunks(results)
 
-    steps = {row["subject"]: row["times_us"] for row in results.rows("pic-1600", operation="step")}
-    ring, slab = steps["ring_buffer"], steps["slab_bitmap"]
     for file, subject in (
-        ("pic", "slab_bitmap"), ("pic-large", "slab_bitmap"), ("pic-1600", "slab_bitmap"),
-        ("pic-frames", "scatter_frames"), ("h100-pic", "scatter_picongpu"), ("h100-pic-large", "scatter_picongpu"),
+        ("pic", "slab_bitmap"), ("pic-large", "slab_bitmap"), ("h100-pic", "scatter_picongpu"), ("h100-pic-large", "scatter_picongpu"),
     ):  # fmt: skip
         name = file if file.startswith("h100-") else f"h200-{file}"
         yield f"| {{:.3f}} | {{:.3f}} | {{:.3f}} | [{name}.json]", *moments(step_ratios(results, file, subject))
-    yield (
-        "medians of every other step are {:,.1f} and {:,.1f} µs with `slab_bitmap`, {:,.1f} and {:,.1f} with `ring_buffer`",
-        *(statistics.median(times[first::2]) for times in (slab, ring) for first in (0, 1)),
-    )
-    longer = {row["subject"]: row["times_us"] for row in results.rows("h100-pic", operation="step")}["scatter_picongpu"]
-    yield "on an H100 {:,.1f} and {:,.1f}", *(statistics.median(longer[first::2]) for first in (0, 1))
     coalesced = results.groups("h100-coalesced", ["operation", "bytes"], "median_us")
     ratios = {call: [row["scatter_coalesced"] / row["scatter"] for key, row in coalesced.items() if key[0] == call and "scatter" in row]
               for call in ("malloc", "free")}  # fmt: skip
@@ -247,11 +224,11 @@ def eckert(results):
     yield "gives one species {:.1%} of 512 MiB, after {:.0f} seconds", whole["share_of_pool"], whole["median_us"] / 1e6
 
 
-def slow_path(results, level, of="", parts=("probe", "head", "search")):
-    """Shares of the cycles of halloc's slow path, and all of them: means over steps."""
+def slow_path(results, level):
+    """Shares of the cycles of halloc's slow path: means over steps."""
     steps = results.rows("h100-halloc-time", level=level)
-    cycles = [statistics.mean(row[f"{of}{part}_cycles"] for row in steps) for part in parts]
-    return [part / sum(cycles) for part in cycles], sum(cycles)
+    cycles = [statistics.mean(row[f"{part}_cycles"] for row in steps) for part in ("probe", "head", "search")]
+    return [part / sum(cycles) for part in cycles]
 
 
 def over_original(results, name):
@@ -261,14 +238,9 @@ def over_original(results, name):
 
 
 def adinetz_slow_path(results):
-    shares = {level: slow_path(results, level)[0] for level in (0.3, 0.5, 0.7, 0.85)}
+    shares = {level: slow_path(results, level) for level in (0.3, 0.5, 0.7, 0.85)}
     yield "{:.0%} and {:.0%} are for places and the rest for heads at 0.3 and 0.5", shares[0.3][0], shares[0.5][0]
     yield "{:.0%}, {:.0%} and {:.0%} for places, heads and searches at 0.7, and {:.0%}, {:.0%} and {:.0%} at 0.85", *shares[0.7], *shares[0.85]
-    (few, full) = (slow_path(results, level)[1] for level in (0.3, 0.85))
-    yield "They are {:.0f} times as many at 0.85 as at 0.3", full / few
-    heads = [slow_path(results, level)[0][1] * total for level, total in ((0.3, few), (0.85, full))]
-    yield "heads (waiting for one, replacing it) make {:.0%} of the growth", (heads[1] - heads[0]) / (full - few)
-    yield "of the warp that has most cycles {:.0%}, {:.0%} and {:.0%}", *slow_path(results, 0.85, "slowest_")[0]
     yield "{:.1f} to {:.1f} times as many calls a second as `halloc`, and {:.1f} to {:.1f} times as many as `halloc_split`", *over_original(results, "halloc"), *over_original(results, "halloc_split")
 
 
@@ -288,13 +260,9 @@ def adinetz(results):
     )
     yield "makes {:.1f} to {:.1f} of halloc's calls", *spread(rates["halloc_split"] / rates["halloc"] for rates in waves.values())
 
-    keys = ("read_modify_writes", "busiest_words")
-    atomics, busiest = (results.groups("host-read-modify-writes", ["bytes"], key, scenario="two_phase") for key in keys)
+    busiest = results.groups("host-read-modify-writes", ["bytes"], "busiest_words", scenario="two_phase")
     one_word = [busiest[16,][name][0] for name in ("halloc", "scatter")]
     yield "four steps make {:,} read-modify-writes of one word with `halloc` at 16 B, and {:,} with `scatter`", *one_word
-    each = [atomics[size,][name] for size in (16, 256) for name in ("halloc", "scatter")]
-    yield "makes {:.2f} and {:.2f}, and at 256 B {:.2f} and {:.2f}", *each
-
     alternate = results.groups("h100-two-phase-spree", ["bytes"], "median_us", operation="spree")
     yield "`halloc` takes {:.1f} and {:.1f} times as long as `scatter`", *(alternate[size,]["halloc"] / alternate[size,]["scatter"] for size in (16, 256))
     toolkit = results.groups("h100-two-phase-toolkit", ["operation", "bytes", "threads"], rate).items()
@@ -303,12 +271,6 @@ def adinetz(results):
     one_head = spread(rates["halloc_one_head"] / rates["halloc"] for key, rates in threads.items() if key[2] == 262144)
     yield "`halloc_one_head` makes {:.1f} to {:.1f} of halloc's calls by 262,144 threads", *one_head
 
-    churn = {row["subject"]: row[rate] for row in results.rows("halloc", scenario="churn")}
-    names = ("halloc", "halloc_split", "slab_bitmap", "scatter")
-    yield (
-        "halloc makes {:.1f} billion calls a second, halloc_split {:.1f}, slab_bitmap {:.1f}, scatter {:.1f}",
-        *(churn[name] / 1e9 for name in names),
-    )
     noticed = [results.figure(name, "median_us", scenario="churn", subject="halloc") for name in ("double-frees-before", "double-frees")]
     yield "since a second free is noticed, churn takes [{:.1f} times as long]", noticed[1] / noticed[0]
     gib = 1 << 30
@@ -329,12 +291,6 @@ def adinetz(results):
         results.figure("two-phase-mixed", rate, subject="halloc", operation="spree", least_bytes=size, most_bytes=size) for size in (16, 256)
     ]
     yield "{:.1f} times in 8 GiB, for 16 times the bytes", calls[0] / calls[1]
-    a_step = [
-        results.figure("h100-two-phase-threads", "bytes_per_second", subject="halloc", operation="spree", bytes=size, threads=number) / gib
-        for size, number in ((16, 262144), (256, 16384), (256, 262144))
-    ]
-    yield "{:.0f} with 262,144 threads of 16 B and {:.0f} with 16,384 of 256 B, where 262,144 of 256 B make {:.0f}", *a_step
-
     pieces = results.groups("prefix-sum", ["least_bytes", "most_bytes", "threads"], "median_us", operation="malloc")
     ratios = {name: sorted(times["one_piece"] / times[name] for times in pieces.values()) for name in ("halloc", "slab_bitmap")}
     yield (
@@ -352,11 +308,6 @@ def adinetz(results):
     )
     (spree,) = results.groups("halloc-variants", ["bytes"], "median_us", scenario="two_phase", operation="spree", bytes=256).values()
     yield "950 costs the spree at 256 B {:.0%}", spree["halloc_late"] / spree["halloc"] - 1
-    levels = [
-        results.figure("fill-level-others", rate, subject="halloc", operation="constant malloc", level_permille=level) / 1e6
-        for level in (300, 500, 700)
-    ]
-    yield "{:.0f} with 0.3 of the pool live, {:.0f} with 0.5, {:.1f} with 0.7", *levels
     for name in ("halloc", "slab_bitmap", "scatter"):
         filled = results.rows("internal-fragmentation", subject=name, least_bytes=None)  # one size each
         yield "| " + name + " | {:.1%} |", statistics.mean(row["utilisation"] for row in filled)
@@ -366,15 +317,11 @@ def by_median(laps):
     return statistics.median(other / mine for other, mine in laps)
 
 
-def by_sevens(laps):
-    return spread(by_median(laps[first : first + 7]) for first in range(len(laps) - 6))
-
-
-def times_as_fast(results, name, base, average=by_median):
+def times_as_fast(results, name, base):
     """[((threads, writers), how many times as fast as the other barrier conditional_barrier is)]; lone writers were measured more than once."""
     others, mine = (results.rows(name, operation=operation) for operation in (base, "conditional_barrier"))
     pairs = [(row, list(zip(other["times_us"], row["times_us"]))) for other, row in zip(others, mine, strict=True)]
-    return [((row["threads"], row["writers"]), average(laps)) for row, laps in pairs]
+    return [((row["threads"], row["writers"]), by_median(laps)) for row, laps in pairs]
 
 
 def gelado_delegation(results):
@@ -388,27 +335,21 @@ def gelado_delegation(results):
     by_medians = [f"{ratio:.2f}" for _, ratio in times_as_fast(results, "h100-rcu-lone-writers", "classical_barrier")]
     assert by_medians == [by_medians[0]] * 3
     yield "the median is {} times as fast at each", by_medians[0]
-    sevens = times_as_fast(results, "h100-rcu-lone-writers", "classical_barrier", by_sevens)
-    yield "medians of seven of these laps in a row are {:.2f} to {:.2f}", *spread(itertools.chain(*(each for _, each in sevens)))
     yield "1,024 threads gain {:.1f} times with 256 writers, and {:.1f} where all write", *(dict(classical)[1024, writers] for writers in (256, 1024))
     many = [spread(times for (threads, _), times in classical if threads == number) for number in (524288, 131072)]
     yield "it gains {:.1f} to {:.1f} times, and with 131,072 threads {:.1f} to {:.1f}", *many[0], *many[1]
-    before = times_as_fast(results, "rcu-delegation", "undelegated_barrier")
-    yield "{:.2f} to {:.2f} times as fast as a barrier that differs in delegation alone", *spread(ratio for _, ratio in before)
 
 
 def parts_of_removal(results):
-    """Of the most writers, in ms: the search alone, removal without a barrier, with SRCU's own, and with conditional_barrier."""
+    """Of the most writers, in ms: removal without a barrier, with SRCU's own, and with conditional_barrier."""
     (row,) = results.rows("h100-rcu-parts", writers=16384)
-    return [row[f"{part}_us"] / 1000 for part in ("search", "no_barrier", "classical", "conditional")]
+    return [row[f"{part}_us"] / 1000 for part in ("no_barrier", "classical", "conditional")]
 
 
 def gelado_parts(results):
-    search, removal, classical, conditional = parts_of_removal(results)
+    removal, classical, conditional = parts_of_removal(results)
     yield "takes {:.1f} ms without any barrier, {:.0%} of the {:.1f} that it takes with `conditional_barrier`", removal, removal / conditional, conditional
     yield "a barrier that costs nothing would be {:.1f} times as fast as SRCU's own ({:.1f} ms)", classical / removal, classical
-    yield "takes {:.0f} times as long as `conditional_barrier`", (classical - removal) / (conditional - removal)
-    yield "The search alone takes {:.1f} ms", search
 
 
 ARENAS = ("1", "8", "33", "one a multiprocessor")
@@ -464,9 +405,6 @@ def gelado_as_printed(results):
         yield f"`{name}` " + "{:.3f} to {:.2f}", *spread(shares[name, True])
     longest = results.groups("h100-exhaust-original", ["bytes", "thread_block"], "median_us")[2048, 256]
     yield "a round takes {:.2f} s for {:.3f}", *(longest[name] / 1e6 for name in ("throughput_original", "throughput_8"))
-    burst = results.groups("h100-throughput-original", ["bytes", "operation"], "median_us")
-    times = [burst[size, "malloc"][name] for size in (16, 1024) for name in ("throughput_original", "throughput")]
-    yield "`throughput_original`'s `malloc` takes {:,.0f} µs for {:,.0f} at 16 B and {:,.0f} for {:,.0f} at 1 KiB", *times
 
 
 def gelado(results):
@@ -487,13 +425,6 @@ def gelado(results):
     )
 
     times = results.groups("exhaust-toolkit", ["bytes", "thread_block"], "median_us")
-    gains = [row["toolkit"] / row["throughput"] for row in times.values()]
-    yield (
-        "{:.1f} to {:.0f}, {:.0f} in the geometric mean and {:.0f} in the arithmetic",
-        *spread(gains),
-        statistics.geometric_mean(gains),
-        statistics.mean(gains),
-    )
     over_blocks = [
         statistics.mean(times[size, block]["toolkit"] for block in (1, 32, 256, 1024))
         / statistics.mean(times[size, block]["throughput"] for block in (1, 32, 256, 1024))
@@ -531,19 +462,9 @@ def steps_and_time(rows):
     return s, r, r - s - half[0], r - s + half[1]
 
 
-def of_empty_pool(results, operation, threads):
-    return spread(row["median_us"] for row in results.rows("h100-walks-and-frees", operation=operation, threads=threads))
-
-
-def growth_in_empty_pool(results, name):
-    """What 65,536 threads take for a page each, over 1,024."""
-    many, few = (results.figure("h100-walks-and-frees", "median_us", subject=name, operation="malloc", threads=n) for n in (65536, 1024))
-    return many / few
-
-
-def walks_profiled(results, primitive, share, threads, counts_steps=False):
+def walks_profiled(results, primitive, share, threads):
     """Means over the launches, and reads of a warp."""
-    launches = results.rows("h100-walk-stalls", primitive=primitive, page_share=share, threads=threads, counts_steps=counts_steps)
+    launches = results.rows("h100-walk-stalls", primitive=primitive, page_share=share, threads=threads, counts_steps=False)
     means = {key: statistics.mean(row[key] for row in launches) for key, kind in launches[0].items() if isinstance(kind, (int, float))}
     return {**means, "reads_a_warp": means["reads"] / means["warps"]}
 
@@ -553,26 +474,11 @@ def pham_walk_stalls(results):
     yield "RW reads {:.1f} and {:.1f} times a warp by 1,024 threads and by 262,144", few["reads_a_warp"], many["reads_a_warp"]
     yield "waits {:.1f} and {:.1f} cycles for memory", few["stall_long_scoreboard"], many["stall_long_scoreboard"]
     yield "L2 is at {:.0f} and {:.0f}% of its throughput", few["l2_throughput_percent"], many["l2_throughput_percent"]
-    few, many = (walks_profiled(results, "rw_bitmap", 0.5, threads) for threads in (16384, 262144))
-    corw = walks_profiled(results, "corw", 0.5, 262144)
-    yield "RW-BM's at {:.0f} and {:.0f}% by 16,384 and by 262,144, CoRW's at {:.0f}%", *(mean["l2_throughput_percent"] for mean in (few, many, corw))
     with_half = results.rows("h100-walk-stalls", page_share=0.5)
     yield (
         "{:.0f} to {:.0f}% of the reads hit L2, and memory behind it is at {:.0f}% at most",
         *spread(row["l2_hit_rate_percent"] for row in with_half),
         max(row["dram_throughput_percent"] for row in with_half),
-    )
-    few, many = (walks_profiled(results, "rw", 0.01, threads) for threads in (16384, 262144))
-    yield "reads {:.1f} times as often a warp by 262,144 threads as by 16,384", many["reads_a_warp"] / few["reads_a_warp"]
-    lanes = [mean["lanes_an_instruction"] for mean in (many, few)]
-    yield "issues {:.1f} times the instructions, with {:.1f} lanes in each for {:.1f}", many["instructions"] / few["instructions"] / 16, *lanes
-    busy = [sum(mean[f"stall_{reason}"] for reason in ("not_selected", "math_pipe_throttle", "dispatch_stall")) for mean in (few, many)]
-    yield (
-        "{:.1f} cycles for {:.1f}, {:.1f} more of them waits for memory and {:.1f} waits for the units that issue and compute",
-        many["cycles_an_instruction"],
-        few["cycles_an_instruction"],
-        many["stall_long_scoreboard"] - few["stall_long_scoreboard"],
-        busy[1] - busy[0],
     )
 
 
@@ -612,13 +518,6 @@ def pham_walks(results):
     yield "262,144 threads take {:.0%} of the free pages", last["threads"] / last["free_pages"]
     was, slower = (last[key] / first[key] for key in ("was", "median_us"))
     yield "RW's WAS {:.1f} times from 1,024 threads on, the time of a step {:.1f} times", was, slower / was
-    freeing = [row for row in results.rows("h100-random-walk") if "free_median_us" in row]
-    yield "take {:.0f} to {:.0f} µs on an H100", *spread(row["free_median_us"] for row in freeing)
-    atomics = [results.figure("host-read-modify-writes", "read_modify_writes", subject="corw_256", operation=call) for call in ("free", "malloc")]
-    yield "a free is {:.0f} read-modify-write, and a `malloc` {:.1f} and a load", *atomics
-    yield "1,024 frees take {:.1f} to {:.1f} µs, and 262,144 {:.1f} to {:.1f}", *of_empty_pool(results, "free", 1024), *of_empty_pool(results, "free", 262144)
-    yield "`malloc` {:.1f} to {:.1f}", *of_empty_pool(results, "malloc", 262144)
-    yield "RW takes {:.1f} times as long by 65,536 threads as by 1,024, and CoRW {:.1f} times", *(growth_in_empty_pool(results, name) for name in ("rw", "corw"))
     of = {row["subject"]: row for row in results.rows("random-walk-few-pages", free_pages=5242, threads=5000)}
     yield "RW takes {:.1f} ms, RW-BM {:.2f} and CoRW {:.3f}", *(of[name]["median_us"] / 1000 for name in ("rw", "rw_bitmap", "corw"))
     yield (
@@ -681,11 +580,6 @@ def pages_alone(results):
     return [next(iter(ratios[form].values())) for form in ("queue_chunks", "queue_pages_virtual")]
 
 
-def work_of_malloc(results, name):
-    """Read-modify-writes of a malloc of 16, 64, 256 and 1,024 B, counted on the host."""
-    return [results.figure("host-read-modify-writes", "read_modify_writes", scenario="burst", subject=name, bytes=size) for size in (16, 64, 256, 1024)]
-
-
 def pham_queues_by_lane(results):
     most = 1 << 20
     together, by_itself = (
@@ -705,7 +599,6 @@ def pham_queues_by_lane(results):
     taken = [spread(row["malloc_us"] / 1000 for row in results.rows("h100-queues-by-lane", lanes="each for itself", threads=most, subject=form))
              for form in ("queue_pages", "queue_chunks", "queue_chunks_virtual")]  # fmt: skip
     yield "2<sup>20</sup> additions to one word take {:.2f} ms, `queue_pages` {:.1f} to {:.1f}, `queue_chunks` {:.1f} to {:.1f} and `queue_chunks_virtual` {:.0f} to {:.0f}", added, *itertools.chain(*taken)
-    yield "a `malloc` of `rw_malloc` makes {:.1f}, {:.1f}, {:.1f} and {:.1f} read-modify-writes at 16, 64, 256 and 1,024 B, one of `queue_chunks` {:.2f}, {:.2f}, {:.2f} and {:.2f}", *work_of_malloc(results, "rw_malloc"), *work_of_malloc(results, "queue_chunks")
     for size, threads in ((16, most), (256, most), (8192, 262144)):
         both = [results.groups("h100-queues-by-lane", ["bytes"], "malloc_us", lanes=lanes, bytes=size, threads=threads)[size,] for lanes in ("together", "each for itself")]
         cells = [row.get(form) for form in ("queue_pages", "queue_chunks", "queue_pages_virtual", "queue_chunks_virtual") for row in both]
@@ -745,9 +638,6 @@ def queues_over_walk(results, operation, lanes):
 def pham_join_of_queues(results):
     by_warp = [spread(itertools.chain(*queues_over_walk(results, operation, 32).values())) for operation in ("probe", "join")]
     yield "the probe takes {:.1f} to {:.0f} times RW's, and the whole join {:.1f} to {:.1f} times", *by_warp[0], *by_warp[1]
-    by_lane = queues_over_walk(results, "probe", 1)
-    virtual = by_lane.pop("queue_pages_virtual")
-    yield "{:.1f} to {:.1f} times RW's probe, the other three {:.2f} to {:.2f}", *spread(virtual), *spread(itertools.chain(*by_lane.values()))
 
 
 def additions(results):
@@ -786,7 +676,6 @@ def pham_malloc(results):
     units = results.groups("rw-malloc-units", ["bytes", "threads"], "median_us", operation="malloc")
     long = [units[size, threads]["rw_malloc_256"] for threads in (1024, 262144) for size in (8192, 16)]
     yield "8 KiB take {:.1f} µs with 1,024 threads, and 16 B {:.1f}; with 262,144 threads {:.1f} and {:.1f}", *long
-    yield "where units of 16 take {:.0f} and {:.1f}", *(units[size, 262144]["rw_malloc"] for size in (8192, 16))
 
 
 def pham_join(results):
@@ -837,7 +726,7 @@ def adinetz_items(results):
 def gelado_items(results):
     classical = times_as_fast(results, "h100-rcu-delegation", "classical_barrier")
     yield "{:.1f} times, with 16,384 writers", max(ratio for _, ratio in classical)
-    _, removal, classical_ms, _ = parts_of_removal(results)
+    removal, classical_ms, _ = parts_of_removal(results)
     yield "a barrier that costs nothing would be {:.1f} times as fast", classical_ms / removal
     yield "{:.2f} to {:.2f} times as fast with 64 threads", *spread(ratio for (threads, _), ratio in classical if threads == 64)
     yield "of 1,024 threads {:.1f} with 256 writers and {:.1f} with 1,024", *(dict(classical)[1024, writers] for writers in (256, 1024))
