@@ -266,8 +266,8 @@ struct leave_62_free {
   }
 };
 
-/// Lane 0 refills for a cache without a slab, while the others take all that leave_62_free left. Again
-/// and again: lane 0 mostly opens one, and more than 44 must be free.
+/// Lane 0 refills for a cache without a slab, while the others take all that leave_62_free left.
+/// Again and again: lane 0 mostly opens one, and more than 44 must be free.
 struct refill_while_others_take_all {
   WARPHEAP_DEVICE void operator()(slab_table table, u32 size_class, u32 first, u32* are_opening) const {
     u32 const lane = simt::lane_id(), entry = table.cache_entry(size_class, 0);
@@ -291,8 +291,8 @@ struct refill_while_others_take_all {
   }
 };
 
-// A request that its cache's demand elects is not one of the class's openers: where others take what it
-// was to open it joins a partial slab, and leaves their number alone.
+// A request that its cache's demand elects is not one of the class's openers: where others take
+// what it was to open it joins a partial slab, and leaves their number alone.
 TEST(SlabBitmapOpening, ARequestOfACacheThatOpensNoneLeavesNoOpener) {
   u32 const slabs = 1u << 14, size_class = size_class_of(16), first = 64 * 100;
   test::quiet_pool<creation::slab_bitmap<least_slabs>> const pool{slabs * tiny_pool::slab_bytes};

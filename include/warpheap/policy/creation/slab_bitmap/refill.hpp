@@ -202,7 +202,7 @@ class slab_refill {
     bool const looks_again = is_replacing_ ? lacks : is_none && (spreads || entry == slab_table::no_entry);
     if (looks_again && !looks_last_) {
       looks_last_ = is_short_ = true;
-      // The cache's demand elected it: it is none of the class's openers, whom end_opening() counts.
+      // The cache's demand elected it: it is none of the openers that end_opening() counts.
       if (spreads) is_elected_ = false;
       look_at_partial(0);
       return {};
