@@ -51,6 +51,8 @@
 // 2019.
 #pragma once
 
+#include <algorithm>
+
 #include "knowledge.hpp"
 #include "memory_words.hpp"
 #include "worker.hpp"
@@ -211,11 +213,16 @@ class memory_model {
     if (place.is_newest(index)) return 0;
     auto const& next = place.messages[index + 1];
     lane const& self = here.running();
-    if (reads && has_arrived(next, self.heard)) return 0;
+    // Of all that came after it: the next one may have been placed there later than what follows.
+    auto const any_later = [&](auto has_reached) {
+      return std::any_of(&next, place.messages + place.count, has_reached);
+    };
+    if (reads && any_later([&](message const& made) { return has_arrived(made, self.heard); })) return 0;
     if (next.follows && in_scope(self, what, next)) {
       bool const hands_on = what.releases() || of(here.running()).carried_at(place.id);
       bool const scopes_differ = next.block_scope || place.messages[index].block_scope;
-      if (!silent || hands_on || scopes_differ || self.heard >= next.step) return 0;
+      if (!silent || hands_on || scopes_differ) return 0;
+      if (any_later([&](message const& made) { return self.heard >= made.step; })) return 0;
     }
     return place.stamp_behind(index, known);
   }

@@ -25,6 +25,11 @@ TEST(Litmus, MessagePassing) {
        lost_message,
        allowed,
        dependencies},
+      {"read-modify-writes alone, while a third one looks at the message",
+       {send_by_changes<relaxed>, receive_by_changes<relaxed>, [](words const& at) { look(at.x); }},
+       lost_message,
+       allowed,
+       dependencies},
       {"read-modify-writes, the flag depends on the message",
        {[](words const& at) { store(at.y, add(at.x, 1) + 1); },
         [](words const& at) {
