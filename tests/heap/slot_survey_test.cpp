@@ -16,19 +16,25 @@ namespace slot_survey_test {
 using namespace warpheap;
 using namespace warpheap::literals;
 
+constexpr u32 places = 12;
+
+u64 rows_by_one_loop(u32 free, u64 length) {
+  u64 rows = 0, row = 0;
+  for (u32 place = 0; place < places; ++place) {
+    row = free >> place & 1 ? row + 1 : 0;
+    if (row != length) continue;
+    ++rows;
+    row = 0;
+  }
+  return rows;
+}
+
 // Rows across every border of parts: each pattern of 12 places, in every number of parts, gives the
 // count of a single loop.
 TEST(SlotSurvey, FindsRowsAcrossPartsAsWithinThem) {
-  constexpr u32 places = 12;
   for (u32 free = 0; free < 1u << places; ++free)
     for (u64 length = 1; length <= 5; ++length) {
-      u64 expected = 0, row = 0;
-      for (u32 place = 0; place < places; ++place) {
-        row = free >> place & 1 ? row + 1 : 0;
-        if (row != length) continue;
-        ++expected;
-        row = 0;
-      }
+      u64 const expected = rows_by_one_loop(free, length);
       for (u64 parts = 1; parts <= places + 2; ++parts) {
         slots_of_length const of_row{length};
         slot_sum sum;

@@ -97,6 +97,19 @@ struct collect_all {
   }
 };
 
+/// What collect_all notes in a lane of a warp whose lanes are `mask`.
+std::vector<u32> expected_of(u32 lane, u32 mask) {
+  u32 thirds = 0, same_fifth = 0, same_parity = 0, bits = 0;
+  for (u32 other = 0; other < 32; ++other) {
+    if (!(mask >> other & 1)) continue;
+    if (other % 3 == 0) thirds |= 1u << other;
+    if (other % 5 == lane % 5) same_fifth |= 1u << other;
+    if (other % 2 == lane % 2) same_parity |= 1u << other;
+    bits |= 1u << other % 7;
+  }
+  return {thirds, same_fifth, same_parity, 100, lane / 2, bits, 1, mask};
+}
+
 TEST(Simt, CollectivesComputeOverFullAndPartialWarps) {
   for_each_schedule(seeds, [] {
     for (u32 const threads : {1u, 17u, 32u, 70u}) {
@@ -105,16 +118,7 @@ TEST(Simt, CollectivesComputeOverFullAndPartialWarps) {
       synchronize();
       auto const found = results.to_host();
       for (u32 i = 0; i < 2 * threads; ++i) {
-        u32 const lane = i % threads % 32, mask = found[8 * i + 7];
-        u32 thirds = 0, same_fifth = 0, same_parity = 0, bits = 0;
-        for (u32 other = 0; other < 32; ++other) {
-          if (!(mask >> other & 1)) continue;
-          if (other % 3 == 0) thirds |= 1u << other;
-          if (other % 5 == lane % 5) same_fifth |= 1u << other;
-          if (other % 2 == lane % 2) same_parity |= 1u << other;
-          bits |= 1u << other % 7;
-        }
-        std::vector<u32> const expected = {thirds, same_fifth, same_parity, 100, lane / 2, bits, 1, mask};
+        auto const expected = expected_of(i % threads % 32, found[8 * i + 7]);
         ASSERT_EQ(std::vector<u32>(found.begin() + 8 * i, found.begin() + 8 * i + 8), expected) << threads << " " << i;
       }
     }

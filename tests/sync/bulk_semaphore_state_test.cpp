@@ -32,40 +32,39 @@ TEST(BulkSemaphoreState, FieldsKeepTheirSignAndDoNotMix) {
   }
 }
 
+/// What a lane does by three separate counts.
+decision by_counts(counts seen, u32 n, u32 batch, bool reserved) {
+  auto const [c, e, r] = seen;
+  i64 const others = r - (reserved ? n : 0);
+  if (reserved && c >= n) return {step::take, counts{c - n, e, others}.word()};
+  if (c + e - others < n) return {step::make, counts{c, e + batch - n, others}.word()};
+  if (c >= n) return {step::take, counts{c - n, e, r}.word()};
+  if (!reserved) return {step::sleep, counts{c, e, r + n}.word()};
+  return {step::keep_sleeping, seen.word()};
+}
+
+std::vector<counts> small_counts() {
+  std::vector<counts> all;
+  for (i64 c = 0; c <= 6; ++c)
+    for (i64 e = 0; e <= 8; ++e)
+      for (i64 r = 0; r <= 8; ++r) all.push_back({c, e, r});
+  return all;
+}
+
 TEST(BulkSemaphoreState, WaitDecidesAsThreeSeparateCountsWould) {
   u32 takes = 0, makes = 0, sleeps = 0;
   for (u32 batch = 1; batch <= 4; ++batch) {
     for (u32 n = 1; n <= batch; ++n) {
-      for (i64 c = 0; c <= 6; ++c) {
-        for (i64 e = 0; e <= 8; ++e) {
-          for (i64 r = 0; r <= 8; ++r) {
-            for (bool const reserved : {false, true}) {
-              if (reserved && r < n) continue;
-              auto const seen = counts{c, e, r};
-              auto const others = r - (reserved ? n : 0);
-              auto const decided = next_of_wait(seen.word(), n, batch, reserved);
-              counts next = seen;
-              if (reserved && c >= n) {
-                ASSERT_EQ(decided.what, step::take);
-                next = {c - n, e, others};
-              } else if (c + e - others < n) {
-                ASSERT_EQ(decided.what, step::make);
-                next = {c, e + batch - n, others};
-              } else if (c >= n) {
-                ASSERT_EQ(decided.what, step::take);
-                next = {c - n, e, r};
-              } else if (!reserved) {
-                ASSERT_EQ(decided.what, step::sleep);
-                next = {c, e, r + n};
-              } else {
-                ASSERT_EQ(decided.what, step::keep_sleeping);
-              }
-              ASSERT_EQ(decided.next, next.word());
-              takes += decided.what == step::take;
-              makes += decided.what == step::make;
-              sleeps += decided.what == step::sleep;
-            }
-          }
+      for (auto const& seen : small_counts()) {
+        for (bool const reserved : {false, true}) {
+          if (reserved && seen.reserved < n) continue;
+          auto const decided = next_of_wait(seen.word(), n, batch, reserved);
+          auto const expected = by_counts(seen, n, batch, reserved);
+          ASSERT_EQ(decided.what, expected.what);
+          ASSERT_EQ(decided.next, expected.next);
+          takes += decided.what == step::take;
+          makes += decided.what == step::make;
+          sleeps += decided.what == step::sleep;
         }
       }
     }

@@ -563,24 +563,10 @@ class sloppy_semaphore : public bulk_semaphore {
       auto const group = group_of(mask);
       u32 taken = 0, makers = 0;
       if (group.leads) {
-        u64 seen = raw_.load(order::relaxed);
-        if (!reserved) {
-          raw_.fetch_add(state::change(0, Slip == slip::reserves_nothing ? 0 : -i64{group.size}), order::relaxed);
-        } else if (state::balance(seen) > 0) {
-          i64 const size = group.size, back = Slip == slip::reserves_nothing ? 0 : size;
-          auto const how = Slip == slip::relaxed_take ? order::relaxed : order::acquire;
-          i64 const there = state::balance(raw_.fetch_add(state::change(-size, back), how));
-          taken = static_cast<u32>(std::clamp<i64>(there, 0, size));
-          i64 const rest = size - taken;
-          if (Slip != slip::keeps_what_is_beyond) raw_.fetch_add(state::change(rest, back ? -rest : 0), order::relaxed);
-        } else {
-          makers = state::makers_among(seen, group.size, batch);
-          if (makers != 0 && makers < group.size && Slip == slip::makes_one_too_many) ++makers;
-          i64 const kept = Slip == slip::forgets_that_it_sleeps ? makers : 0;
-          if (!raw_.compare_exchange(seen, seen + state::change(0, i64{makers} * batch - kept), order::acquire,
-                                     order::relaxed))
-            makers = 0;
-        }
+        u64 const seen = raw_.load(order::relaxed);
+        if (!reserved) raw_.fetch_add(state::change(0, -reservation(group.size)), order::relaxed);
+        else if (state::balance(seen) > 0) taken = take_reserved(group.size);
+        else makers = become_makers(seen, group.size, batch);
       }
       taken = broadcast(group, taken);
       makers = broadcast(group, makers);
@@ -592,6 +578,24 @@ class sloppy_semaphore : public bulk_semaphore {
   }
 
  private:
+  static i64 reservation(u32 lanes) { return Slip == slip::reserves_nothing ? 0 : lanes; }
+
+  u32 take_reserved(u32 size) {
+    auto const how = Slip == slip::relaxed_take ? order::relaxed : order::acquire;
+    i64 const there = state::balance(raw_.fetch_add(state::change(-i64{size}, reservation(size)), how));
+    u32 const taken = static_cast<u32>(std::clamp<i64>(there, 0, size)), rest = size - taken;
+    if (Slip != slip::keeps_what_is_beyond) raw_.fetch_add(state::change(rest, -reservation(rest)), order::relaxed);
+    return taken;
+  }
+
+  u32 become_makers(u64 seen, u32 size, u32 batch) {
+    u32 makers = state::makers_among(seen, size, batch);
+    if (makers != 0 && makers < size && Slip == slip::makes_one_too_many) ++makers;
+    i64 const kept = Slip == slip::forgets_that_it_sleeps ? makers : 0;
+    u64 const next = seen + state::change(0, i64{makers} * batch - kept);
+    return raw_.compare_exchange(seen, next, order::acquire, order::relaxed) ? makers : 0;
+  }
+
   atomic_ref<u64> raw_;
 };
 
@@ -612,32 +616,33 @@ class hasty_semaphore : public bulk_semaphore {
 
   some_units wait_for_some(u32 n, u32 batch) {
     some_units got;
-    for (bool reserved = false;; simt::pause(20)) {
+    for (bool reserved = false;; reserved = true, simt::pause(20)) {
       u64 seen = raw_.load(order::relaxed);
       auto const decided = state::next_of_wait(seen, n, batch, reserved);
       if (decided.what == state::step::take) {
-        i64 const back = reserved && Lapse != lapse::stays_reserved ? n : 0;
-        auto const how = Lapse == lapse::relaxed_take ? order::relaxed : order::acquire;
-        i64 const there = state::balance(raw_.fetch_add(state::change(-i64{n}, back), how));
-        got.units = static_cast<u32>(std::clamp<i64>(there, 0, n));
-        i64 const rest = Lapse == lapse::keeps_what_is_beyond ? 0 : i64{n} - got.units;
-        if (rest != 0) {
-          u64 const old = raw_.fetch_add(state::change(rest, got.units == 0 ? -rest : 0), how);
-          if (Lapse != lapse::tells_nothing && state::balance(old) + rest > 0) got.units_reappeared = true;
-        }
+        take_some(n, reserved, got);
         if (got.units != 0) return got;
-        reserved = true;
         continue;
       }
       if (decided.what == state::step::make &&
           raw_.compare_exchange(seen, decided.next, order::acquire, order::relaxed))
         return got;
       if (!reserved && Lapse != lapse::reserves_nothing) raw_.fetch_add(state::change(0, -i64{n}), order::relaxed);
-      reserved = true;
     }
   }
 
  private:
+  void take_some(u32 n, bool reserved, some_units& got) {
+    i64 const back = reserved && Lapse != lapse::stays_reserved ? n : 0;
+    auto const how = Lapse == lapse::relaxed_take ? order::relaxed : order::acquire;
+    i64 const there = state::balance(raw_.fetch_add(state::change(-i64{n}, back), how));
+    got.units = static_cast<u32>(std::clamp<i64>(there, 0, n));
+    i64 const rest = Lapse == lapse::keeps_what_is_beyond ? 0 : i64{n} - got.units;
+    if (rest == 0) return;
+    u64 const old = raw_.fetch_add(state::change(rest, got.units == 0 ? -rest : 0), how);
+    if (Lapse != lapse::tells_nothing && state::balance(old) + rest > 0) got.units_reappeared = true;
+  }
+
   atomic_ref<u64> raw_;
 };
 

@@ -94,16 +94,8 @@ class call_history {
   /// What is wrong with the calls so far, one fault a line. All have ended.
   std::string faults(regions const& divided) const {
     auto text = faults_;
-    if (divided.bytes == 0 && divided.places == 0) return text;
-    for (auto const& judged : calls_) {
-      if (judged.address != 0 || judged.bytes == 0 || judged.end == 0) continue;
-      auto const place = divided.bytes != 0 ? free_place(divided, judged) : place_of_one_size(divided.places, judged);
-      if (place.empty()) continue;
-      text += described("calls.H3: refused", judged) + place + "\n";
-      for (auto const& each : calls_)
-        if (&each != &judged && each.begin < judged.end && each.last_event() > judged.begin)
-          text += described("  beside it", each) + "\n";
-    }
+    for (auto const& each : calls_)
+      if (each.end != 0 && each.address == 0 && each.bytes != 0) text += fault_of_refusal(divided, each);
     return text;
   }
 
@@ -121,6 +113,7 @@ class call_history {
     u64 free_end = never;
 
     u64 last_event() const { return address != 0 ? free_end : end; }
+    bool is_beside(call const& other) const { return this != &other && begin < other.end && end > other.begin; }
     bool is_there_during(call const& other) const {
       return address != 0 && begin < other.end && free_end > other.begin;
     }
@@ -129,26 +122,46 @@ class call_history {
     }
   };
 
-  /// The places that stayed free during `refused`, in words; empty if there are too few.
-  std::string free_place(regions const& divided, call const& refused) const {
-    std::vector<u64> blocks(divided.count);       // in each region
-    std::vector<i64> classes(divided.count, -1);  // of a block that lives throughout
-    u64 held = 0;                                 // regions that others may have held
+  std::string fault_of_refusal(regions const& divided, call const& refused) const {
+    auto const place = divided.bytes != 0 ? free_place(divided, refused) : place_of_one_size(divided.places, refused);
+    if (place.empty()) return {};
+    auto text = described("calls.H3: refused", refused) + place + "\n";
+    for (auto const& each : calls_)
+      if (&each != &refused && each.begin < refused.end && each.last_event() > refused.begin)
+        text += described("  beside it", each) + "\n";
+    return text;
+  }
+
+  /// What a region held during a call.
+  struct region_use {
+    u64 blocks = 0;
+    i64 size_class = -1;  ///< of a block that lives throughout
+  };
+
+  std::vector<region_use> regions_during(regions const& divided, call const& refused) const {
+    std::vector<region_use> seen(divided.count);
     for (auto const& each : calls_) {
-      bool const is_beside = &each != &refused && each.begin < refused.end && each.end > refused.begin;
-      if (is_beside) held += regions_for(divided, each);
       if (!each.is_there_during(refused)) continue;
       u64 const first = (each.address - divided.first) / divided.bytes;
       u64 const last = (each.address + each.usable - 1 - divided.first) / divided.bytes;
-      for (u64 i = first; i <= last; ++i) ++blocks[i];
-      if (each.is_live_throughout(refused)) classes[first] = divided.class_of(each.bytes);
+      for (u64 i = first; i <= last; ++i) ++seen[i].blocks;
+      if (each.is_live_throughout(refused)) seen[first].size_class = divided.class_of(each.bytes);
     }
+    return seen;
+  }
+
+  /// The places that stayed free during `refused`, in words; empty if there are too few.
+  std::string free_place(regions const& divided, call const& refused) const {
+    u64 held = 0;  // regions that others may have held
+    for (auto const& each : calls_)
+      if (each.is_beside(refused)) held += regions_for(divided, each);
+    auto const seen = regions_during(divided, refused);
     i64 const wanted = divided.class_of(refused.bytes);
     u64 const run = regions_for(divided, refused);
     u64 places = 0, free = 0, last = 0;
     for (u64 i = 0; i < divided.count; ++i) {
-      bool const has_room = wanted >= 0 && classes[i] == wanted && blocks[i] < divided.capacity(wanted);
-      free = blocks[i] == 0 ? free + 1 : 0;
+      bool const has_room = wanted >= 0 && seen[i].size_class == wanted && seen[i].blocks < divided.capacity(wanted);
+      free = seen[i].blocks == 0 ? free + 1 : 0;
       if (!has_room && free != run) continue;
       ++places;
       last = i;
@@ -163,10 +176,7 @@ class call_history {
   /// by the blocks that were there, and by the other calls of that time.
   std::string place_of_one_size(u64 places, call const& refused) const {
     u64 taken = 0;
-    for (auto const& each : calls_) {
-      bool const is_beside = each.begin < refused.end && each.end > refused.begin;
-      taken += &each != &refused && (is_beside || each.is_there_during(refused));
-    }
+    for (auto const& each : calls_) taken += each.is_beside(refused) || each.is_there_during(refused);
     if (taken >= places) return {};
     return host::detail::format_message({", while of ", places, " places at most ", taken, " were taken"});
   }

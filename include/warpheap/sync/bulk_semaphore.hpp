@@ -218,13 +218,7 @@ class bulk_semaphore {
     backoff nap;
     for (;;) {
       lane_group const group = group_of(mask);
-      u32 taken = 0, makers = 0;
-      if (group.leads) {
-        u64 const seen = look();
-        if (!reserved) taken = take_or_reserve(seen, group.size);
-        else if (bulk_semaphore_state::balance(seen) > 0) taken = take_reserved(group.size);
-        else makers = become_makers(seen, group.size, batch);
-      }
+      auto [taken, makers] = group.leads ? turn_of(group.size, batch, reserved) : shares{};
       if (group.size != 1) {
         taken = broadcast(group, taken);
         makers = broadcast(group, makers);
@@ -305,6 +299,19 @@ class bulk_semaphore {
   WARPHEAP_DEVICE u64 available() const { return bulk_semaphore_state::available(look()); }
 
  private:
+  /// How many lanes of a group got units, and how many make batches.
+  struct shares {
+    u32 taken = 0, makers = 0;
+  };
+
+  /// One turn of wait_each(), by a leader of `lanes` lanes.
+  WARPHEAP_DEVICE shares turn_of(u32 lanes, u32 batch, bool reserved) {
+    u64 const seen = look();
+    if (!reserved) return {take_or_reserve(seen, lanes), 0};
+    if (bulk_semaphore_state::balance(seen) > 0) return {take_reserved(lanes), 0};
+    return {0, become_makers(seen, lanes, batch)};
+  }
+
   /// Takes a unit for each of `lanes` lanes, or reserves one for each (bulk.B1); returns how many
   /// got theirs. Takes units that sleepers count on only if `seen` is older than their
   /// reservations.

@@ -87,42 +87,43 @@ struct empty_alone {
   WARPHEAP_DEVICE void operator()(quarantine* ring, u32* returned) const { ring->empty(upstream_heap{returned}); }
 };
 
-TEST(Quarantine, GivesEachBlockBackOnceAndHoldsNoMoreThanItMay) {
+void expect_each_back_once(launch_shape shape, u32 slots, u32 most_blocks) {
   constexpr u32 blocks_a_lane = 4;
+  u32 const lanes = shape.blocks * shape.threads, blocks = lanes * blocks_a_lane;
+  device_buffer<u64> const words(slots);
+  device_buffer<quarantine> const ring(std::vector<quarantine>{{words.data(), slots, most_blocks * block_bytes}});
+  device_buffer<u32> const returned(blocks), written(blocks), unseen(1);
+  upstream_heap const upstream{returned.data(), written.data(), unseen.data()};
+  launch(shape, hold_and_empty{}, ring.data(), upstream, blocks_a_lane);
+  synchronize();
+  EXPECT_EQ(unseen[0], 0u) << "a block went back before its owner's writes";
+  auto const back = returned.to_host();
+  u32 held = 0;
+  for (u64 const word : words.to_host()) {
+    if (word == 0) continue;
+    ++held;
+    ASSERT_EQ(word % block_bytes, 0u) << "nobody is leaving";
+    ASSERT_EQ(back[word / block_bytes - 1], 0u);
+  }
+  u32 returns = 0;
+  for (u32 const times : back) {
+    EXPECT_LE(times, 1u);
+    returns += times;
+  }
+  EXPECT_EQ(returns + held, blocks);
+  if (lanes == 1) {
+    EXPECT_LE(held, most_blocks);
+  }
+  launch({1, 1}, empty_alone{}, ring.data(), returned.data());
+  synchronize();
+  for (u32 const times : returned.to_host()) EXPECT_EQ(times, 1u);
+}
+
+TEST(Quarantine, GivesEachBlockBackOnceAndHoldsNoMoreThanItMay) {
   for (u32 const slots : {1u, 3u, 16u})
     for (u32 const most_blocks : {1u, 2u, 100u})
       for (launch_shape const shape : {launch_shape{1, 1}, {3, 1}, {2, 4}})
-        test::for_each_schedule(20, [&] {
-          u32 const lanes = shape.blocks * shape.threads, blocks = lanes * blocks_a_lane;
-          device_buffer<u64> const words(slots);
-          device_buffer<quarantine> const ring(
-              std::vector<quarantine>{{words.data(), slots, most_blocks * block_bytes}});
-          device_buffer<u32> const returned(blocks), written(blocks), unseen(1);
-          upstream_heap const upstream{returned.data(), written.data(), unseen.data()};
-          launch(shape, hold_and_empty{}, ring.data(), upstream, blocks_a_lane);
-          synchronize();
-          EXPECT_EQ(unseen[0], 0u) << "a block went back before its owner's writes";
-          auto const back = returned.to_host();
-          u32 held = 0;
-          for (u64 const word : words.to_host()) {
-            if (word == 0) continue;
-            ++held;
-            ASSERT_EQ(word % block_bytes, 0u) << "nobody is leaving";
-            ASSERT_EQ(back[word / block_bytes - 1], 0u);
-          }
-          u32 returns = 0;
-          for (u32 const times : back) {
-            EXPECT_LE(times, 1u);
-            returns += times;
-          }
-          EXPECT_EQ(returns + held, blocks);
-          if (lanes == 1) {
-            EXPECT_LE(held, most_blocks);
-          }
-          launch({1, 1}, empty_alone{}, ring.data(), returned.data());
-          synchronize();
-          for (u32 const times : returned.to_host()) EXPECT_EQ(times, 1u);
-        });
+        test::for_each_schedule(20, [&] { expect_each_back_once(shape, slots, most_blocks); });
 }
 
 }  // namespace quarantine_test

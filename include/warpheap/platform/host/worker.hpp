@@ -101,6 +101,8 @@ class worker {
   // Block lifetime; worker_blocks.hpp.
   void choose_schedule();
   void make_places(u32 count);
+  void take_turn();
+  bool wants_block() const;
   bool start_blocks();
   void start(block_ticket const& ticket, thread_block& place);
   void prepare_warps(thread_block& block);

@@ -53,26 +53,27 @@ inline void worker::run(dispatcher& work, execution const& how, u32 index, u32 w
   auto* const outer = worker_of_thread;
   worker_of_thread = this;
   try {
-    while (start_blocks() && !work.failed()) {
-      lane* const to = next();
-      if (!to && live_lanes_ && ready_.empty() && paused_.empty() && !work.failed()) {
-        give_up({deadlock_report()});
-      }
-      if (hangs_) give_up({"hang: every lane waits for a change, and no lane makes one"});
-      if (!to) continue;
-      turn_left_ = turn_budget;
-      running_ = to;
-      switch_fiber(main_, *to);
-      running_ = nullptr;
-      raise();
-      if (ended_) retire(*ended_);
-    }
+    while (start_blocks() && !work.failed()) take_turn();
   } catch (...) {
     work.fail(std::current_exception());
   }
   if (work.failed()) abandon_all();
   worker_of_thread = outer;
   stacks_.trim(under_tsan ? 1024 : 8192);
+}
+
+/// Runs the next lane, if any can run, until a lane leaves to the worker's own fiber.
+inline void worker::take_turn() {
+  lane* const to = next();
+  if (!to && live_lanes_ && ready_.empty() && paused_.empty() && !work_->failed()) give_up({deadlock_report()});
+  if (hangs_) give_up({"hang: every lane waits for a change, and no lane makes one"});
+  if (!to) return;
+  turn_left_ = turn_budget;
+  running_ = to;
+  switch_fiber(main_, *to);
+  running_ = nullptr;
+  raise();
+  if (ended_) retire(*ended_);
 }
 
 inline void worker::choose_schedule() {
@@ -89,12 +90,16 @@ inline void worker::choose_schedule() {
   hangs_ = false;
 }
 
-/// Fills free places. In deterministic mode it fills all of them; in parallel mode it fills one, if
-/// the lanes that are here make no progress alone. False if no work is left.
+/// Whether to start another thread block: a place is free, and in parallel mode the lanes that are
+/// here make no progress alone.
+inline bool worker::wants_block() const {
+  if (places_used_ == usable_places_) return false;
+  return deterministic_ || (ready_.empty() && (paused_.empty() || dry_turns_ >= patience_));
+}
+
+/// Fills free places with the thread blocks that are wanted. False if no work is left.
 inline bool worker::start_blocks() {
-  while (places_used_ < usable_places_) {
-    bool const wanted = deterministic_ || (ready_.empty() && (paused_.empty() || dry_turns_ >= patience_));
-    if (!wanted) break;
+  while (wants_block()) {
     bool const impatient = dry_turns_ >= patience_;
     dry_turns_ = 0;
     u64 const now = model_ ? model_->last_stamp() : 0;

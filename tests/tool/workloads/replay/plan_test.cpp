@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <span>
+
 #include "traces_fixture.hpp"
 
 namespace warpheap::tool { namespace {
@@ -95,25 +97,35 @@ TEST(ReplayPlan, SaysBeforeWhichRoundTheHeapIsReset) {
   EXPECT_THAT(planned({kernel_begins, heap_is_reset}).rounds, IsEmpty());
 }
 
+/// Where a block is made.
+struct maker {
+  size_t round = ~size_t{0};
+  u32 warp = 0;
+};
+
+/// Why a step of a warp cannot be followed; empty if it can.
+std::string fault_of_step(std::span<replay_call const> calls, maker const& here, std::vector<maker>& made_in) {
+  for (auto const& call : calls) {
+    if (call.kind != call_kind::free && call.kind != call_kind::realloc) continue;
+    auto const& made = made_in[call.named];
+    if (made.round > here.round) return "a block is named before it is made";
+    if (made.round == here.round && made.warp != here.warp) return "a warp waits for another";
+  }
+  for (auto const& call : calls)
+    if (call.kind != call_kind::free && !call.refused) made_in[call.made] = here;
+  return {};
+}
+
 /// Why a plan cannot be followed; empty if it can.
 std::string fault_of_plan(replay_plan const& plan) {
-  std::vector<u64> made_in(plan.blocks, ~u64{0});  // round and warp
+  std::vector<maker> made_in(plan.blocks);
   for (size_t r = 0; r < plan.rounds.size(); ++r) {
     auto const& round = plan.rounds[r];
     for (u32 w = 0; w < round.thread_blocks * round.warps_a_block; ++w) {
       auto const mine = plan.warps[round.first_warp + w];
-      for (u32 i = 0; i < mine.steps; ++i) {
-        auto const& step = plan.steps[mine.first_step + i];
-        auto const* const calls = &plan.calls[step.first_call];
-        u32 const lanes = popcount(step.mask);
-        for (u32 lane = 0; lane < lanes; ++lane) {
-          if (calls[lane].kind != call_kind::free && calls[lane].kind != call_kind::realloc) continue;
-          u64 const maker = made_in[calls[lane].named];
-          if (maker == ~u64{0}) return "a block is named before it is made";
-          if (maker >> 32 == r && static_cast<u32>(maker) != w) return "a warp waits for another";
-        }
-        for (u32 lane = 0; lane < lanes; ++lane)
-          if (calls[lane].kind != call_kind::free && !calls[lane].refused) made_in[calls[lane].made] = u64{r} << 32 | w;
+      for (auto const& step : std::span{plan.steps}.subspan(mine.first_step, mine.steps)) {
+        auto const calls = std::span{plan.calls}.subspan(step.first_call, popcount(step.mask));
+        if (auto fault = fault_of_step(calls, {r, w}, made_in); !fault.empty()) return fault;
       }
     }
   }

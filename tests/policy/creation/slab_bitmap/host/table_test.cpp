@@ -34,6 +34,16 @@ std::vector<slab_situation> live_slabs(u32 size_class, bool full = false) {
   return all;
 }
 
+/// A slab from which a reservation was taken back. That leaves an empty one in reclaimable, and
+/// says so (slab.I5).
+slab_situation released(slab_situation before) {
+  slab_state const now = before.state();
+  if (!now.is_live() || now.used() != 0) return before;
+  bool const is_used_up = now.bump() > capacity_of(now.size_class()) / 4;
+  before.word = (is_used_up ? now.next_generation() : now.word) | slab_state::reclaimable_bit;
+  return before;
+}
+
 // What a slab that does not serve the class grants, whatever it is.
 TEST(SlabBitmapTable, AReservationOfAnotherKindOrClassIsReleased) {
   for (u32 const size_class : classes_tried)
@@ -43,45 +53,43 @@ TEST(SlabBitmapTable, AReservationOfAnotherKindOrClassIsReleased) {
                                          live(size_class + 1, 1, 1), live(size_class == 35 ? 3 : size_class + 5, 0, 7)};
       for_each_call({slab_call::release_excess, size_class, 3, by_bits}, others,
                     [](slab_situation const& before, slab_situation const& after, slab_outcome const& got) {
-                      slab_situation expected = before;
-                      // That leaves an empty slab in reclaimable, and says so (slab.I5).
-                      slab_state const now = before.state();
-                      if (now.is_live() && now.used() == 0) {
-                        bool const is_used_up = now.bump() > capacity_of(now.size_class()) / 4;
-                        expected.word = (is_used_up ? now.next_generation() : now.word) | slab_state::reclaimable_bit;
-                      }
-                      EXPECT_EQ(after, expected);
+                      EXPECT_EQ(after, released(before));
                       EXPECT_EQ(got.blocks, 0u);
                     });
     }
 }
 
+/// A call that reserves is told what it keeps; a slab that reaches its high watermark is unlisted.
+void expect_reserved(slab_call const& call, slab_situation const& before, slab_situation const& after,
+                     slab_outcome const& got) {
+  slab_limits const limits{capacity_of(call.size_class)};
+  u32 const used = before.state().used(), bump = before.state().bump();
+  u32 const room = used < limits.capacity ? limits.capacity - used : 0;
+  u32 const kept = call.by_bits ? call.blocks : std::min(call.blocks, room);
+  EXPECT_EQ(got.blocks, kept);
+  slab_situation expected = before;
+  expected.word += slab_state::reservation(kept);
+  bool const crosses = used + kept >= limits.high;
+  if (crosses && !before.state().is_unlisted()) {
+    expected.word |= slab_state::unlisted_bit;
+    expected.partial = false;
+  }
+  EXPECT_EQ(after, expected);
+  if (kept == 0) return;
+  EXPECT_EQ(got.place, bump);
+  EXPECT_EQ(got.is_new, bump < limits.capacity);
+  EXPECT_EQ(got.reaches_high, crosses && used < limits.high);
+}
+
 TEST(SlabBitmapTable, AReservationIsKeptAsFarAsThereIsRoomAndUnlistsAtTheHighWatermark) {
-  for (u32 const size_class : classes_tried) {
-    slab_limits const limits{capacity_of(size_class)};
+  for (u32 const size_class : classes_tried)
     for (u32 const wanted : {1u, 2u, 5u, 32u})
       for (bool const by_bits : {false, true})
-        for (bool const full : {false, true})
-          for_each_call({slab_call::release_excess, size_class, wanted, by_bits}, live_slabs(size_class, full),
-                        [&](slab_situation const& before, slab_situation const& after, slab_outcome const& got) {
-                          u32 const used = before.state().used(), bump = before.state().bump();
-                          u32 const room = used < limits.capacity ? limits.capacity - used : 0;
-                          u32 const kept = by_bits ? wanted : std::min(wanted, room);
-                          EXPECT_EQ(got.blocks, kept);
-                          slab_situation expected = before;
-                          expected.word += slab_state::reservation(kept);
-                          bool const crosses = used + kept >= limits.high;
-                          if (crosses && !before.state().is_unlisted()) {
-                            expected.word |= slab_state::unlisted_bit;
-                            expected.partial = false;
-                          }
-                          EXPECT_EQ(after, expected);
-                          if (kept == 0) return;
-                          EXPECT_EQ(got.place, bump);
-                          EXPECT_EQ(got.is_new, bump < limits.capacity);
-                          EXPECT_EQ(got.reaches_high, crosses && used < limits.high);
-                        });
-  }
+        for (bool const full : {false, true}) {
+          slab_call const call{slab_call::release_excess, size_class, wanted, by_bits};
+          for_each_call(call, live_slabs(size_class, full),
+                        [&](auto const&... seen) { expect_reserved(call, seen...); });
+        }
 }
 
 // Its blocks were freed since a reservation reached the high watermark. So it is partial (slab.D4).
