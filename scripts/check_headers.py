@@ -21,6 +21,7 @@ in all headers together, `warpheap.hpp` first, whose names may be shadowed by th
 import pathlib
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -144,7 +145,20 @@ def warn_of_all(base, names, nvcc, programs):
                 if clang:
                     commands[f"{name} under clang++"] = [clang, *compilers.GXX[1:], *CLANG_WARNINGS, *how, str(path)]
         results = compilers.compile_all(commands)
-    return {name: said for name, (good, said, _) in results.items() if not good}
+        failed = {name: said for name, (good, said, _) in results.items() if not good}
+        for object_file in pathlib.Path(directory).glob("*.o"):
+            found = functions_for_the_device(object_file)
+            if found:
+                failed.setdefault(object_file.stem, f"host code calls what is for the device alone: {', '.join(found)}")
+    return failed
+
+
+def functions_for_the_device(object_file):
+    """Functions for the device alone that host code in an object calls. Templates may, for nvcc, whose host's side of such a function
+    ends the program by exit()."""
+    text = subprocess.run(["objdump", "-drC", object_file], capture_output=True, text=True).stdout
+    functions = re.findall(r"^[0-9a-f]+ <(.*)>:$((?:\n.+)*)", text, re.MULTILINE)
+    return sorted({name for name, code in functions if re.search(r"\bR_\w+\s+exit\b", code)})
 
 
 def faults_of(base, nvcc, programs=()):
@@ -202,6 +216,10 @@ def self_test(nvcc):
     expected = ["above_most_lacks.hpp", "lacks.hpp", "lacks_above.hpp", "lacks_most.hpp", "lacks_perhaps.hpp", "macro.hpp",
                 "macro_with_parenthesis.hpp", "twice.hpp"]
     tried = [(planted, expected), ({"good.hpp": vector, "shadows.hpp": shadows}, ["all under nvcc" if nvcc else "shadows.hpp"])]
+    if nvcc:
+        calls = "#pragma once\ntemplate <class T> struct s { __device__ int f() { return 1; } };\n"
+        calls += "template <class T> int g(T x) { return x.f(); }\ninline int (*const h)(s<int>) = g<s<int>>;\n"
+        tried.append(({"good.hpp": vector, "calls.hpp": calls + "inline int k(s<int> x) { return h(x); }\nint l = k({});\n"}, ["all.cu"]))
     if not nvcc and shutil.which("clang++"):
         unused = "#pragma once\nclass s { int a = 0; };\n"  # clang++ alone warns of it
         tried.append(({"good.hpp": vector, "unused.hpp": unused}, ["all under clang++"]))

@@ -30,7 +30,7 @@ constexpr size_t bytes = 512;
 
 /// The name of a process's page.
 std::string page_of(pid_t process, int number = 0) {
-  return std::string{prefix} + "." + std::to_string(detail::process_namespace()) + "." + std::to_string(process) + "." +
+  return std::string{prefix} + "." + std::to_string(page_parts::process_namespace()) + "." + std::to_string(process) + "." +
          std::to_string(number);
 }
 
@@ -94,7 +94,7 @@ TEST_F(SharedPage, SaysWhichPageCouldNotBeMade) {
   EXPECT_THAT(test::message_of<std::system_error>([] {
                 shared_page{"no/such/folder", bytes};
               }),
-              HasSubstr("no/such/folder." + std::to_string(detail::process_namespace()) + "." +
+              HasSubstr("no/such/folder." + std::to_string(page_parts::process_namespace()) + "." +
                         std::to_string(getpid()) + ".0"));
 }
 

@@ -73,7 +73,7 @@ class view : public metadata_copy {
     for (u32 slab = 0; is_split && slab < geometry_.slabs(); ++slab) visit_slab(slab, visit);
   }
 
-  void check(invariant_check& expect) const {
+  void check_all(invariant_check& expect) const {
     for (u32 slab = 0; slab < geometry_.slabs(); ++slab) check_slab(slab, expect);
     for (u32 which = 0; which < slab_geometry::sets; ++which)
       expect(slab_set::is_upper_bound(set(which), geometry_.slabs()), "slab_set.S3: set ", which, " is not summed up");
@@ -105,9 +105,9 @@ class view : public metadata_copy {
     }
   }
 
-  void check_slab(u32 slab, invariant_check& check) const {
+  void check_slab(u32 slab, invariant_check& tell) const {
     slab_state const now = state(slab);
-    auto const expect = [&](bool holds, char const* what) { check(holds, "slab ", slab, " ", what); };
+    auto const expect = [&](bool holds, char const* what) { tell(holds, "slab ", slab, " ", what); };
     u32 bits = 0, most = static_cast<u32>((geometry_.record_bytes() - slab_geometry::spacing) / 8);
     bool broken = false;
     for (u32 i = 0; i < most; ++i) {

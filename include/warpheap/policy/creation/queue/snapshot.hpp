@@ -44,7 +44,7 @@ class view : public metadata_copy {
     return copy_of(table_.index(size_class).queue.words())[table_type::queue_type::available_word];
   }
 
-  void check(invariant_check& expect) const {
+  void check_all(invariant_check& expect) const {
     auto const free = check_queue(expect, "the queue of free chunks", table_.free_chunks(), nullptr);
     for (u32 chunk = 0; chunk < table_.chunks(); ++chunk)
       check_chunk(expect, chunk, free[chunk / 32] >> chunk % 32 & 1);
@@ -60,8 +60,8 @@ class view : public metadata_copy {
   }
 
  private:
-  void check_chunk(invariant_check& check, u32 chunk, bool is_queued) const {
-    auto const expect = [&](bool holds, char const* what) { check(holds, what, " in chunk ", chunk); };
+  void check_chunk(invariant_check& tell, u32 chunk, bool is_queued) const {
+    auto const expect = [&](bool holds, char const* what) { tell(holds, what, " in chunk ", chunk); };
     chunk_word const first = word_of(chunk, 0);
     expect(first.live() + is_queued + first.has_slots() == 1, "queue.C1: a class and no class, or neither,");
     bool const has_class = !first.live() || first.size_class() < table_type::classes;

@@ -117,7 +117,7 @@ class table : public creation::unit_pool<Config.chunk_bytes, Config.chunk_bytes,
   // Places.
   WARPHEAP_HOST_DEVICE static constexpr u32 first_word(u32 chunk) { return chunk * chunk_words; }
   WARPHEAP_HOST_DEVICE static constexpr u32 chunk_of(u32 word) { return word / chunk_words; }
-  WARPHEAP_DEVICE void* address(u32 word, u32 page, u32 size_class) const {
+  WARPHEAP_HOST_DEVICE void* address(u32 word, u32 page, u32 size_class) const {
     u64 const inside = u64{word % chunk_words * word_pages + page} << (least_log2 + size_class);
     return pool() + (u64{chunk_of(word)} << chunk_log2) + inside;
   }

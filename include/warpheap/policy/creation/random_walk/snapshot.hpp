@@ -30,7 +30,7 @@ class view : public metadata_copy {
     }
   }
 
-  void check(invariant_check& expect) const {
+  void check_all(invariant_check& expect) const {
     for (u32 i = 0; i < table_.words(); ++i) {
       expect(table_type::word_pages > 32 || !word(i).locked(), "walk.K2: word ", i, " is locked, and nobody is there");
       expect((word(i).word & ~(walk_word::lock_bit | table_type::valid)) == 0, "walk.K3: word ", i,

@@ -24,7 +24,7 @@ class view : public metadata_copy {
     for (u32 word = 0; word < table_.owned_words(); ++word) visit(table_.address(32 * word), FrameBytes, owned(word));
   }
 
-  void check(invariant_check& expect) const {
+  void check_all(invariant_check& expect) const {
     auto const queued =
         check_ring(expect, table_.ring(), at<u32>(table<FrameBytes>::count_bytes), "ring_queue.Q5: slot ", "the ring");
     for (u32 frame = 0; frame < table_.frames(); ++frame)

@@ -36,7 +36,7 @@ class view : public metadata_copy {
       }
   }
 
-  void check(invariant_check& expect) const {
+  void check_all(invariant_check& expect) const {
     unit_pass at_unit{.has_extent = std::vector<bool>(table_.words())};
     for (u32 i = 0; i < table_.words(); ++i) check_word(i, at_unit, expect);
     expect(!at_unit.inside, "rw.U1: a block without an end");

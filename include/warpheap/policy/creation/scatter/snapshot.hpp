@@ -48,7 +48,7 @@ class view : public metadata_copy {
     }
   }
 
-  void check(invariant_check& expect) const {
+  void check_all(invariant_check& expect) const {
     for (u32 page = 0; page < table_.pages(); ++page) check_page(page, expect);
     check_runs(expect);
     check_counts(expect);

@@ -115,7 +115,7 @@ class quiet_view : public View {
   /// One line for every invariant that does not hold.
   invariant_report check_invariants() const {
     invariant_check expect;
-    this->check(expect);
+    this->check_all(expect);
     return expect.report();
   }
 

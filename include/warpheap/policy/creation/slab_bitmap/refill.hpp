@@ -247,7 +247,7 @@ class slab_refill {
   /// Step partial is next, after `looks` looks of it.
   WARPHEAP_DEVICE void look_at_partial(u32 looks) {
     step_ = partial;
-    looks_ = looks;
+    looks_ = looks & 63;
   }
 
   /// After step open: it ends, or is tried again by this request, if it `opens`, or by others.

@@ -64,7 +64,7 @@ class view : public metadata_copy {
     return at(counts_offset())[static_cast<u32>(slab_table::count::largest_failed_bytes)];
   }
 
-  void check(invariant_check& expect) const {
+  void check_all(invariant_check& expect) const {
     for (u32 slab = 0; slab < geometry_.slabs(); ++slab) check_slab(slab, expect);
     check_runs(expect);
     check_summaries(slab_table::free_slabs, expect);
@@ -95,10 +95,10 @@ class view : public metadata_copy {
     return is_head ? header(slab).length() : 0;
   }
 
-  void check_slab(u32 slab, invariant_check& check) const {
+  void check_slab(u32 slab, invariant_check& tell) const {
     slab_state const now = state(slab);
     auto const expect = [&](bool holds, char const* invariant) {
-      if (!holds) check(false, invariant, " in slab ", slab, ", descriptor ", describe(now));
+      if (!holds) tell(false, invariant, " in slab ", slab, ", descriptor ", describe(now));
     };
     bool const live = now.is_live();
     u32 const capacity = live ? geometry_.capacity(now.size_class()) : 0;

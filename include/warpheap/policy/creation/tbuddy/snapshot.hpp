@@ -32,7 +32,7 @@ class view : public metadata_copy {
         visit(table_.address(page), PageBytes << order, 1);
   }
 
-  void check(invariant_check& expect) const {
+  void check_all(invariant_check& expect) const {
     std::vector<u64> available(table_type::orders);
     std::vector<u8> blocks(table_.pages());  // how many hold each page, live or available
     // nodes with records of their own, except those beyond the last page

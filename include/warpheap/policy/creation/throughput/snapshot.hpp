@@ -37,8 +37,8 @@ class view : public bins::view<Layout> {
     });
   }
 
-  void check(invariant_check& expect) const {
-    bins::view<Layout>::check(expect);
+  void check_all(invariant_check& expect) const {
+    bins::view<Layout>::check_all(expect);
     expect.add("pages: ", blocks_.check_invariants());
     u64 const chunk_bytes = u64{1} << this->slab_log2();
     u64 chunks = 0;

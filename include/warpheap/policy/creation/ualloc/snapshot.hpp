@@ -23,8 +23,8 @@ class view : public bins::view<Layout> {
     return found;
   }
 
-  void check(invariant_check& expect) const {
-    bins::view<Layout>::check(expect);
+  void check_all(invariant_check& expect) const {
+    bins::view<Layout>::check_all(expect);
     expect(chunk_set_[0] == chunks_ - this->chunks().size(), "ualloc.T2: ", chunk_set_[0],
            " chunks available, and as many taken as are arenas'");
     for (u32 chunk = 0; chunk < chunks_; ++chunk)

@@ -68,7 +68,7 @@ class view : public metadata_copy {
     for (auto const& [first, bytes] : blocks) visit(first, bytes, 1);
   }
 
-  void check(invariant_check& expect) const {
+  void check_all(invariant_check& expect) const {
     for (u32 arena = 0; arena < table_.arenas(); ++arena) check_arena(arena, expect);
     for (u32 const chunk : chunks_) check_chunk(chunk, expect);
   }
