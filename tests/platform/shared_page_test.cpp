@@ -30,8 +30,8 @@ constexpr size_t bytes = 512;
 
 /// The name of a process's page.
 std::string page_of(pid_t process, int number = 0) {
-  return std::string{prefix} + "." + std::to_string(page_parts::process_namespace()) + "." + std::to_string(process) + "." +
-         std::to_string(number);
+  return std::string{prefix} + "." + std::to_string(page_parts::process_namespace()) + "." + std::to_string(process) +
+         "." + std::to_string(number);
 }
 
 class SharedPage : public testing::Test {

@@ -81,7 +81,7 @@ struct slab_geometry {
 /// in small pools took 40% longer; with 4, bursts of mixed sizes that fill one did.
 WARPHEAP_HOST_DEVICE constexpr slab_geometry slab_geometry_for(u64 pool_bytes, u32 multiprocessors, u32 max_slab_log2) {
   u32 slab_log2 = log2_floor(pool_bytes) - 12;
-  if (slab_log2 < 14 || log2_floor(pool_bytes) < 25) slab_log2 = 14;
+  if (slab_log2 < 14) slab_log2 = 14;
   if (slab_log2 > max_slab_log2) slab_log2 = max_slab_log2;
   while ((pool_bytes >> slab_log2) >= slab_geometry::max_slabs) ++slab_log2;
   u64 const slabs = pool_bytes >> slab_log2;

@@ -81,7 +81,7 @@ class slab_index {
   }
 
   /// A slab that was in lately, from `start` on and around in its word, then in words that the
-  /// summary names; `none` if we saw none. Different starts lead to different slabs.
+  /// summary names; `none` if we saw none. Of more than 65,536 slabs it looks at those around.
   WARPHEAP_DEVICE u32 find(u32 start) const {
     u32 at = start / 64, group = at / 64;
     u64 found = load(start), named = 0;
@@ -102,7 +102,7 @@ class slab_index {
   }
 
  private:
-  static constexpr u32 most_summaries = 16;  // that find() looks at
+  static constexpr u32 most_summaries = 16;  // that find() looks at, for 4,096 slabs each
 
   static constexpr u64 index_lock_bit = u64{1} << words_a_summary;  ///< C
 

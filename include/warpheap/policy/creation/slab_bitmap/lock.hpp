@@ -9,8 +9,7 @@
 //   locked -> run            the same                   clear reclaimable; fetch_add
 //   locked, run -> free      the locker; the freer      set reclaimable; fetch_sub
 //
-// An empty slab changes class only after the newest value of each word is read: a free clears bits
-// and subtracts by two atomics, unordered for a third thread. If a clear is late, the slab is left.
+// An empty slab of which the clear of a late free is still on its way is left (has_only_zeros()).
 #pragma once
 
 #include "table.hpp"
@@ -26,11 +25,11 @@ class slab_lock {
     slab_state const was = table.load(slab);
     if (was.kind() != slab_kind::free || !lock(table, slab, was)) return 0;
     u32 const around = popcount(table.index(slab_table::free_slabs).toggle(slab));
-    return around != 0 ? around : 1;  // a guide may have missed it for a moment
+    return around != 0 ? around : 1;  // 0: unlock()'s toggle is late, as it may be if fenced
   }
 
   /// Locks a free or empty slab, and takes it off its indexes except reclaimable. Scans wait for it
-  /// until publish(), publish_run() or unlock(), one of which must follow.
+  /// until publish(), make_run() or unlock(), one of which must follow.
   WARPHEAP_DEVICE static bool take(slab_table const& table, u32 slab) {
     slab_state const was = table.load(slab);
     if (!was.is_reclaimable() || !lock(table, slab, was)) return false;
@@ -79,8 +78,8 @@ class slab_lock {
     return slab_reservation{slab, reserved, 0}.with({.is_new = old.bump() == 0, .reaches_high = is_high});
   }
 
-  WARPHEAP_DEVICE static void publish_run(slab_table const& table, u32 slab) {
-    // relaxed, both: nobody reads anything by it; the locker hands the run out.
+  WARPHEAP_DEVICE static void make_run(slab_table const& table, u32 slab) {
+    // relaxed, both: nobody reads anything by it; the header publishes the run.
     table.index(slab_table::reclaimable).clear(slab, order::relaxed);
     table.state(slab).fetch_add(slab_state::of(slab_kind::run, 0).word - slab_state::of(slab_kind::locked, 0).word,
                                 order::relaxed);

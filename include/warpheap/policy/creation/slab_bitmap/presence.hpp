@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which slabs there are: set-up, and pools whose memory comes and goes while the heap is in use.
 //
-// A pool that grows has addresses and metadata for all its slabs, and memory for the first ones.
-// The others are absent. To every thread an absent slab looks like part of a run that another
-// thread holds. So scans know nothing of absence, and no call takes time for it.
+// An absent slab, one without memory, looks like part of a run that another thread holds.
 //
 //   slab.R3  absent: kind run, with the header of a run of no slabs. Part of no run, in no index,
 //       all bits zero (slab.D7). A slab becomes absent through locked, and ceases to be as a run
@@ -92,7 +90,7 @@ struct take_slabs_away {
   WARPHEAP_DEVICE void operator()(slab_table table, u32 first, u32 end, u64* stay) const {
     for_each_slab(first, end, [&](u32 slab) {
       if (slab_lock::take(table, slab)) {
-        slab_lock::publish_run(table, slab);
+        slab_lock::make_run(table, slab);
         // release: the slab is a run first (slab.R3); pairs with free_absent_slab().
         table.header(slab).store(slab_header::absent().word, order::release);
       } else {

@@ -7,20 +7,22 @@
 //   active    the active slab, if another request replaced it  blocks               partial
 //   partial   a slab of the class below its high watermark,    blocks; one with     open, after a
 //             from a random place on                           room becomes active  few looks
-//   open      a free slab, if this request is elected to open  blocks; it becomes   a pause, then
-//             one, or replaces the active one; else none       active               active
+//   open      a free slab, if this request is to open one      blocks; now active   active, or over
 //
-// A request that may open none, since too few are free, goes to partial once more. Where no slab is
-// free then the refill ends, and the scan (scan.hpp) has the answer: all of these steps are
-// guides, and what they miss costs time.
+// The steps are guides, and what they miss costs time. After the refill comes the scan (scan.hpp).
 //
-// The number of slabs in a class follows its demand: of the requests that find no partial slab one
-// opens a slab for each slab's worth, or half of one while many are free, and one if nobody is
-// opening any. Where a pool has many slabs and most are free, each cache gets slabs of its own:
-// caches that share a slab fill it together, and each then needs the next. Some requests replace
-// their cache's active slab by a free one, or else by a partial one, before they claim: one whose
-// reservation takes it to its high watermark, and one that found too few free blocks in a word of
-// it, since of a class that holds little many threads come to few slabs, and full ones cost time.
+// How many slabs a class gets follows its demand (slab_table::begin_opening). Where a pool has many
+// slabs and most are free, the refill *spreads*: each cache gets slabs of its own, by its own
+// demand. Caches that share a slab fill it together, and each then needs the next. The flags:
+//
+//   flag       set                                        while it is set, the request
+//   replacing  its reservation takes the active slab to   gets the cache another slab, a free one
+//              the high watermark, or a word of that had  or else a partial one, and reserves none
+//              too few free blocks                        of it; claims what it has afterwards
+//   elected    in open: by the demand                     opens a slab
+//   waiting    in open: another request was elected       pauses, then tries from active on
+//   short      few slabs are free, or after most_waits    does not spread
+//   last       in open: too few slabs are free            has gone back to partial, once
 #pragma once
 
 #include "../../../sync/lane_random.hpp"
@@ -33,24 +35,24 @@ class slab_refill {
  public:
   /// A refill that has ended.
   slab_refill() = default;
-  /// For cache `cache_number`, of which the six lowest bits count.
-  WARPHEAP_DEVICE explicit slab_refill(u32 cache_number) : cache_{cache_number & 63}, step_{active} {}
+  /// For the cache that `salt` picks, of which the six lowest bits count.
+  WARPHEAP_DEVICE explicit slab_refill(u32 salt) : salt_{salt & 63}, step_{active} {}
   /// As above, after a reservation at the active slab, then `old`, that was not served quickly.
-  WARPHEAP_DEVICE slab_refill(u32 cache_number, u32 slab, slab_state old)
-      : old_{old}, tried_{(slab + 1) & most_tried}, cache_{cache_number & 63}, step_{reserved} {}
+  WARPHEAP_DEVICE slab_refill(u32 salt, u32 slab, slab_state old)
+      : old_{old}, tried_{(slab + 1) & most_tried}, salt_{salt & 63}, step_{reserved} {}
 
   WARPHEAP_DEVICE bool has_ended() const { return step_ == over; }
-  /// Whether this request replaces the active slab before it claims.
   WARPHEAP_DEVICE bool is_replacing() const { return is_replacing_; }
   /// After a claim in `slab` that got too few blocks: lets this request replace it as active slab
-  /// at times. The fuller the slab, the fewer slabs need to be free: half of them for a full one.
+  /// at times, since crowds at full slabs cost time. The fuller the slab, the fewer slabs need to
+  /// be free: half of them for a full one.
   WARPHEAP_DEVICE void leave_crowded(slab_table const& table, u32 size_class, u32 slab) {
     if (table.geometry().has_many_slabs() || lane_random_bits() % crowds_a_look != 0) return;
     u32 const capacity = table.geometry().capacity(size_class), used = table.load(slab).used();
     u32 const enough = used < capacity ? 63 - 32 * used / capacity : half;
     if (free_slabs_around(table, random_slab(table)) <= enough) return;
     // Another one may have replaced it.
-    if (table.load_cached(table.cache_entry(size_class, cache_)).active() != slab + 1) return;
+    if (table.load_cached(table.cache_entry(size_class, salt_)).active() != slab + 1) return;
     replace(enough);
     looks_ = 1;  // at what is free
   }
@@ -63,8 +65,7 @@ class slab_refill {
   /// Looks at one slab and reserves up to `wanted` of its blocks, often none. A leader alone.
   WARPHEAP_DEVICE slab_reservation next(slab_table const& table, u32 size_class, u32 wanted) {
     slab_limits const limits{table.geometry().capacity(size_class)};
-    u32 const entry =
-        uses_cache(wanted, limits.capacity) ? table.cache_entry(size_class, cache_) : slab_table::no_entry;
+    u32 const entry = uses_cache(wanted, limits.capacity) ? table.cache_entry(size_class, salt_) : slab_table::no_entry;
     bool spreads = entry != slab_table::no_entry && !is_short_ && table.geometry().has_many_slabs();
     if (waits(table, size_class, entry, spreads)) return {};
     bool const was_reserved = step_ == reserved, by_cache = step_ == active, by_index = !was_reserved && !by_cache;
@@ -81,14 +82,14 @@ class slab_refill {
     }
     if (by_index) slab = find(table, step_ == open ? slab_table::free_slabs : slab_table::partial(size_class));
     if (step_ == open) return open_slab(table, size_class, wanted, slab, entry, spreads);
-    // Many find one partial slab that is free but for a request.
+    // A slab with room for one request alone is found by many.
     u32 const at_first = spreads || 2 * wanted >= limits.capacity ? few : many;
     u32 const looks = looks_last_ && !is_replacing_ ? most_looks : at_first;
     if (by_index && (slab == slab_index::none || ++looks_ > looks)) step_ = open;
     if (by_cache) step_ = partial;
     if (was_reserved) step_ = active;
     return slab == slab_index::none ? slab_reservation{}
-                                    : take(table, size_class, wanted, slab, entry, was_reserved, by_index, spreads);
+                                    : reserve(table, size_class, wanted, slab, entry, was_reserved, by_index, spreads);
   }
 
  private:
@@ -98,7 +99,7 @@ class slab_refill {
   static constexpr u32 few = 1, many = 8;     // looks at partial slabs, before the last one
   static constexpr u32 most_looks = 62;       // before a scan, which costs more than all
   static constexpr u32 crowds_a_look = 16;    // claims that got too few, for a look at what is free
-  static constexpr u32 most_waits = 16;       // pauses while another opens a slab, and lost locks
+  static constexpr u32 most_waits = 16;       // of waits_, which wraps at 64
   // A slab is opened ahead of demand if of the 64 slabs around more are free than `half`: for a
   // cache without one, or in place of a used-up one. A request of few blocks leaves `most`: in
   // mixed sizes most are such, and took half of the pool from those that need it. A cache that has
@@ -157,13 +158,13 @@ class slab_refill {
   }
 
   /// Reserves blocks of a slab in use, or keeps those reserved already.
-  WARPHEAP_DEVICE slab_reservation take(slab_table const& table, u32 size_class, u32 wanted, u32 slab, u32 entry,
-                                        bool was_reserved, bool by_index, bool spreads) {
+  WARPHEAP_DEVICE slab_reservation reserve(slab_table const& table, u32 size_class, u32 wanted, u32 slab, u32 entry,
+                                           bool was_reserved, bool by_index, bool spreads) {
     slab_limits const limits{table.geometry().capacity(size_class)};
     slab_state old = was_reserved ? old_ : table.load(slab);
     bool const serves = old.serves(size_class);
-    // The last sixteenth of a slab is for its first use: later its free blocks take long to find. A
-    // cache that gets slabs of its own joins empty ones alone.
+    // The last sixteenth of a slab is for the bump cursor: later its free blocks take long to find.
+    // A cache that gets slabs of its own joins empty ones alone.
     u32 const room_ends = old.bump() < limits.capacity ? limits.capacity : limits.high;
     u32 const limit = by_index && spreads ? 1 : room_ends;
     bool const has_room = serves && old.used() < limit;
@@ -273,18 +274,18 @@ class slab_refill {
 
   static constexpr u32 most_tried = (1u << 26) - 1;  ///< more than there are slabs
 
-  slab_state old_;          ///< of the active slab, before the reservation of step reserved
-  u32 tried_ : 26 = 0;      ///< the active slab as last tried, plus 1
-  u32 cache_ : 6 = 0;       ///< of the multiprocessor's
-  u32 step_ : 3 = over;     ///< the next one
-  u32 looks_ : 6 = 0;       ///< at partial slabs
-  u32 waits_ : 6 = 0;       ///< pauses and lost locks
-  u32 is_waiting_ : 1 = 0;  ///< while another request opens a slab
+  slab_state old_;       ///< of the active slab, before the reservation of step reserved
+  u32 tried_ : 26 = 0;   ///< the active slab as last tried, plus 1
+  u32 salt_ : 6 = 0;     ///< picks the cache
+  u32 step_ : 3 = over;  ///< the next one
+  u32 looks_ : 6 = 0;    ///< at partial slabs
+  u32 waits_ : 6 = 0;    ///< pauses while another opens a slab, and lost locks
+  u32 is_waiting_ : 1 = 0;
   u32 is_replacing_ : 1 = 0;
-  u32 is_elected_ : 1 = 0;  ///< opens a slab for demand
-  u32 is_short_ : 1 = 0;    ///< too few slabs are free for early ones
-  u32 looks_last_ : 1 = 0;  ///< at partial slabs once more, as it may open none
-  u32 most_free_ : 6 = 0;   ///< most_free() of one that replaces the active slab
+  u32 is_elected_ : 1 = 0;
+  u32 is_short_ : 1 = 0;
+  u32 looks_last_ : 1 = 0;
+  u32 most_free_ : 6 = 0;  ///< most_free() of one that replaces the active slab
 };
 
 }}}  // namespace warpheap::WARPHEAP_BACKEND::slab_bitmap_parts

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What block a pointer names, and how it is given back.
 //
-// A free reads the header of the slab by a load, which may be old if the pointer came by a shuffle
-// or a relaxed mailbox. So what finds nothing to clear is looked at again, by read-modify-writes.
+// The header that a free loads may be old. What finds nothing to clear by it is looked at again.
 //
 //   slab.F1  a free counts as foreign or double only after an attempt by the slab's newest word.
 //   slab.F2  lanes that act as one have read one header: what holds for the leader's holds for all.
@@ -77,7 +76,7 @@ class block_release {
     bool const starts_run = inside(offset) == 0 && !header.is_absent();
     if (header.is_run()) return {starts_run ? block_address::run : block_address::none, slab, 0};
     u32 const index = header.index_at(inside(offset));
-    // A start beyond the last block is in the tail: its bit is never set.
+    // A start beyond the last block is in the tail: its bit is never set, so a free is double.
     return {index != slab_header::no_block ? block_address::block : block_address::none, slab, index};
   }
 
@@ -174,7 +173,8 @@ class block_release {
   /// Clears and subtracts the bits of these lanes, by one operation for each bitmap word.
   WARPHEAP_DEVICE shared_release release_together(u32 active, u32 slab, u32 index, u32 size_class) const {
     u64 const word = u64{slab} * table_.geometry().words() + index / 64;
-    // Lanes may differ in heap and header (slab.F2). The class, 6 bits, stays clear of addresses.
+    // Lanes may differ in heap and header (slab.F2). The sum lies in the heap's metadata, so it
+    // tells heap and word. The class, 6 bits, stays clear of addresses.
     u64 const key = (reinterpret_cast<u64>(table_.metadata()) + word) ^ (u64{size_class} << 57);
     lane_group const group = group_by(active, key);
     u32 const place = index % 64;

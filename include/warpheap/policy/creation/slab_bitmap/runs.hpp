@@ -40,7 +40,7 @@ class slab_runs {
   /// Frees the run at slab `first`, if its header is still `header`; else that becomes the newest.
   WARPHEAP_DEVICE static bool try_destroy(slab_table const& table, u32 first, slab_header& header) {
     u32 const length = header.length();
-    // acq_rel: one thread wins (slab.R1). Acquire: all slabs are run by now; pairs with publish().
+    // acq_rel: one thread wins (slab.R1), and all slabs are run by now; pairs with publish_run().
     if (!table.header(first).compare_exchange(header.word, slab_header{}.word, order::acq_rel, order::relaxed))
       return false;
     release_fence();  // the owner's writes, once for all slabs
@@ -65,7 +65,7 @@ class slab_runs {
     for (;;) {
       u32 const first = lock_first(run, alignment, begin, end, ends_where_it_meets);
       if (first != none) {
-        publish(first, run);
+        publish_run(first, run);
         return table_.data(first);
       }
       if (ends_where_it_meets) {
@@ -133,9 +133,9 @@ class slab_runs {
     return length;
   }
 
-  WARPHEAP_DEVICE void publish(u32 first, u32 length) const {
+  WARPHEAP_DEVICE void publish_run(u32 first, u32 length) const {
     WARPHEAP_NO_UNROLL
-    for (u32 i = 0; i < length; ++i) slab_lock::publish_run(table_, first + i);
+    for (u32 i = 0; i < length; ++i) slab_lock::make_run(table_, first + i);
     // release: all slabs are run before one can be freed (slab.R1); pairs with try_destroy().
     table_.header(first).store(slab_header::of_run(length).word, order::release);
     release_fence();  // slab.F4: the header is there when a pointer arrives that nothing orders

@@ -5,11 +5,8 @@
 // over-reservations may fill the count of a slab with a free block. A slab whose bits are all set
 // is marked (F), and passed until a block of it is freed.
 //
-//   slab.N1  a block that stays free during the whole call is found; for another class, or a run, a
-//       slab in which blocks are reserved for a call in progress is not free. Its slab is named
-//       when the scan comes to it (slab.I1, slab.I2, slab.I4), or F says that all its blocks were
-//       taken since the last free of one returned (slab.D5). Of a named slab each block was seen
-//       taken, or was ours.
+//   slab.N1  a block that stays free during the whole call is found (slab_bitmap_proof.md).
+//       For another class, or a run, a slab of which a call has blocks reserved is not free.
 //   slab.N2  a scan that gets nothing passes each slab once a round, and reads each of its words
 //       twice at most for that. It looks again only at a slab that another thread locked or
 //       changed, so that one made progress. Any other scan serves a lane: a group makes at most
@@ -34,7 +31,7 @@ class scan_cursor {
   /// skips_counts: without the round by counts. Of a class whose slabs serve one or two such
   /// requests it would look at every slab that is used up.
   WARPHEAP_DEVICE scan_cursor(u32 start, u32 rank, bool skips_counts)
-      : word_{u64{skips_counts ? reclaimable : counted} << round_shift | u64{64 * rank} << turn_shift | start} {}
+      : word_{u64{skips_counts ? in_reclaimable : by_count} << round_shift | u64{64 * rank} << turn_shift | start} {}
 
   WARPHEAP_DEVICE bool has_ended() const { return round() == over; }
 
@@ -42,8 +39,8 @@ class scan_cursor {
   /// alone; pass_round() by all lanes then.
   WARPHEAP_DEVICE bool finds_none(slab_table const& table, u32 size_class) const {
     if (turn() != 0) return false;
-    u32 const which = round() == reclaimable ? slab_table::reclaimable : slab_table::maybe_available(size_class);
-    return !may_name_any(table, which, round() != counted);
+    u32 const which = round() == in_reclaimable ? slab_table::reclaimable : slab_table::maybe_available(size_class);
+    return !may_name_any(table, which, round() != by_count);
   }
   WARPHEAP_DEVICE void pass_round(slab_table const& table) { pass(64 * slab_index::width(table.geometry().slabs())); }
 
@@ -54,14 +51,14 @@ class scan_cursor {
     u32 const capacity = table.geometry().capacity(size_class);
     WARPHEAP_NO_UNROLL
     for (;;) {
-      bool const is_of_class = round() != reclaimable;
+      bool const is_of_class = round() != in_reclaimable;
       slab_index const index =
           table.index(is_of_class ? slab_table::maybe_available(size_class) : slab_table::reclaimable);
       if (turn() >= 64 * words) return none;
       u32 const ahead = start() / 64 + turn() / 64, at = ahead < words ? ahead : ahead - words;
       u32 const first = 64 * at;
       // From start() on: others take the lowest. An answer rests on looks at the newest words.
-      u64 const word = round() == counted ? index.load(first) : index.newest(first);
+      u64 const word = round() == by_count ? index.load(first) : index.newest(first);
       u64 const named = rotate_left(word, 0 - start()) & ~low_mask(turn() % 64);
       if (named == 0) {
         if (word == 0) index.clear_stale_word(at);
@@ -70,7 +67,7 @@ class scan_cursor {
       }
       pass(lowest_bit(named) - turn() % 64);
       u32 const slab = first + (start() + turn()) % 64;
-      slab_state const now = round() == counted ? table.load_first(slab) : table.newest(slab);
+      slab_state const now = round() == by_count ? table.load_first(slab) : table.newest(slab);
       if (now.is_live() && now.used() != 0 && !(is_of_class && now.serves(size_class))) {
         table.clear_stale(is_of_class ? slab_table::maybe_available(size_class) : slab_table::reclaimable, slab,
                           size_class);
@@ -85,7 +82,7 @@ class scan_cursor {
   }
 
   /// Reserves up to `wanted` blocks of a slab that a lane found; often none. A leader alone.
-  WARPHEAP_DEVICE slab_reservation take(slab_table const& table, u32 size_class, u32 wanted, u32 slab) const {
+  WARPHEAP_DEVICE slab_reservation reserve(slab_table const& table, u32 size_class, u32 wanted, u32 slab) const {
     slab_state const now = table.load(slab);
     slab_reservation taken;
     if (now.serves(size_class)) {
@@ -99,7 +96,7 @@ class scan_cursor {
   }
 
   /// Whether a slab of this round that gave nothing is passed all the same: its bits come later.
-  WARPHEAP_DEVICE bool is_hasty() const { return round() == counted; }
+  WARPHEAP_DEVICE bool is_hasty() const { return round() == by_count; }
   /// After a look of all lanes. served: the group has got blocks; fails: no lane of it has found a
   /// slab; passes: the slab that this lane found is of no more use. sync_warp() must follow.
   WARPHEAP_DEVICE void go_on(bool served, bool fails, bool passes, lane_group const& group) {
@@ -113,25 +110,25 @@ class scan_cursor {
   /// To the next round, or the end, when no lane has found anything. sync_warp() must follow.
   WARPHEAP_DEVICE void end_round(u32 rank) {
     // slab.I4: looks at reclaimable come before those at maybe_available; pairs with publish().
-    if (round() == counted) {
-      begin(reclaimable, rank);
-    } else if (round() == reclaimable) {
+    if (round() == by_count) {
+      begin(in_reclaimable, rank);
+    } else if (round() == in_reclaimable) {
       full_fence();
       begin(by_bits, rank);
     } else if ((word_ & incomplete_bit) != 0) {
       word_ &= ~incomplete_bit;
-      begin(counted, rank);
+      begin(by_count, rank);
     } else {
       begin(over, rank);
     }
   }
 
  private:
-  enum round_of : u32 { over, by_bits, reclaimable, counted };
+  enum round_of : u32 { over, by_bits, in_reclaimable, by_count };
 
   static constexpr u32 round_shift = 62, turn_shift = 24;
   static constexpr u64 incomplete_bit = u64{1} << 61;
-  static constexpr u32 words_at_once = 4;
+  static constexpr u32 words_at_once = 4;  // whose latencies overlap
   static constexpr u32 pause_nanoseconds = 128;
 
   WARPHEAP_DEVICE u32 round() const { return static_cast<u32>(word_ >> round_shift); }

@@ -28,7 +28,7 @@ class block_service {
     u64 const none = opaque(attempt::unserved);  // computed once
     attempt got{none, 0};
     if (alike == full_mask) {
-      if (lane == 0) got = take<true>(size_class, block_bytes, warp_lanes, salt, none);
+      if (lane == 0) got = claim_active<true>(size_class, block_bytes, warp_lanes, salt, none);
       // The leader's acquire is every lane's: the old owners' writes happen before our return.
       simt::sync_warp(full_mask);
       got.word = simt::shuffle(full_mask, got.word, 0);
@@ -39,13 +39,16 @@ class block_service {
 
  private:
   /// What a leader has got for its group on the quick path.
+  ///
+  ///   word                                  bits
+  ///   address of the first block            0: the blocks are in a row
+  ///   address of bit 0 of `bits`            the blocks, of one word
+  ///   unserved                              0: nothing is reserved
+  ///   unserved | the rest's reservation     blocks claimed, of the word at its place
+  ///   unserved | reservation at `nowhere`   the slab's descriptor before it; for the refill
+  ///   waits    | reservation at `nowhere`   the same; to be claimed at random
   struct attempt {
-    /// Served: address of the block of rank 0, or of bit 0 of `bits`. Else: unserved, and what is
-    /// reserved beyond `bits`; waits, if that is still to be claimed where the slab has room.
-    u64 word;
-    /// Blocks that are not in a row. If not served, of the word at the reservation's place, or the
-    /// slab's word before a reservation that named no block.
-    u64 bits;
+    u64 word, bits;
 
     static constexpr u64 unserved = u64{1} << 63, waits = u64{3} << 62;
     WARPHEAP_DEVICE static bool is_address(u64 word) { return static_cast<i64>(word) >= 0; }
@@ -55,11 +58,11 @@ class block_service {
     WARPHEAP_DEVICE slab_reservation rest() const { return slab_reservation{word & ~waits}; }
   };
 
-  /// Reserves `wanted` blocks of the cache's active slab, and claims them: those in order if they
-  /// were never used and are in one word; else some at a random place, with which a whole warp
-  /// waits. `none` is what its word is if there is no reservation.
+  /// Reserves `wanted` blocks of the cache's active slab, and claims them: those from the bump
+  /// cursor on if they are in one word; else some at a random place, with which a whole warp waits.
+  /// `none` is what its word is if there is no reservation.
   template <bool IsWarp>
-  WARPHEAP_DEVICE attempt take(u32 size_class, u32 block_bytes, u32 wanted, u32 salt, u64 none) const {
+  WARPHEAP_DEVICE attempt claim_active(u32 size_class, u32 block_bytes, u32 wanted, u32 salt, u64 none) const {
     u32 const entry = table_.cache_entry(size_class, salt);
     // relaxed: a hint; the reservation checks it.
     u32 const active = sm_cache_entry{table_.cached(entry).load(order::relaxed)}.active();
@@ -69,10 +72,9 @@ class block_service {
     slab_state const old = table_.reserve(slab, wanted);
     bool const reaches_high = high - 1 - old.used() < wanted;
     bool const is_vain = !old.serves(size_class) || old.used() > capacity - wanted || reaches_high;
-    // While bump() is below the capacity, the next blocks were never used; later any word will do.
     word_bits next{old.bump(), low_mask(wanted) << (old.bump() % 64)};
     bool const is_ordered = next.place <= capacity - wanted && next.place % 64 <= 64 - wanted;
-    // Above the high watermark a slab is for its first use.
+    // Above the high watermark blocks are for the bump cursor alone.
     bool const fails = is_vain || (next.place >= capacity && old.used() >= high);
     if (IsWarp ? is_vain | !is_ordered : fails)
       return attempt::reserved(fails ? attempt::unserved : attempt::waits, slab, wanted, slab_reservation::nowhere,
@@ -85,7 +87,7 @@ class block_service {
   }
 
   /// Claims what is reserved in a word at a random place.
-  WARPHEAP_DEVICE attempt take_at_random(u32 size_class, u32 block_bytes, slab_reservation reserved, u32 salt) const {
+  WARPHEAP_DEVICE attempt claim_at_random(u32 size_class, u32 block_bytes, slab_reservation reserved, u32 salt) const {
     u32 const slab = reserved.slab(), wanted = reserved.blocks();
     word_bits next = free_bits(slab, table_.geometry().capacity(size_class), wanted, salt);
     // acquire: pairs with the release in bitmap::release().
@@ -133,8 +135,8 @@ class block_service {
     if (!group.leads) got = {attempt::unserved, 0};
     if (alike != full_mask || shared.first >= attempt::waits) {
       if (group.leads) {
-        if (alike != full_mask) got = self.take<false>(size_class, block_bytes, group.size, salt, attempt::unserved);
-        else got = self.take_at_random(size_class, block_bytes, got.rest(), salt);
+        if (alike == full_mask) got = self.claim_at_random(size_class, block_bytes, got.rest(), salt);
+        else got = self.claim_active<false>(size_class, block_bytes, group.size, salt, attempt::unserved);
       }
       // Mostly a whole warp: with a constant mask the compiler need not sort lanes by mask.
       shared = group.mask == full_mask ? share_attempt(full_mask, group, got) : share_attempt(active, group, got);
@@ -168,14 +170,15 @@ class block_service {
     return reinterpret_cast<void*>(first + u64{index} * block_bytes);
   }
 
-  /// The rest of serve_groups(). All lanes of whole groups call; the last three are each leader's.
-  WARPHEAP_COLD static void* serve_slowly(slab_table table, u32 active, u32 group_mask, u32 size_class, u32 cache,
-                                          slab_reservation reserved, u64 claimed) {
+  /// The rest of serve_groups(), after each leader's attempt. All lanes of whole groups call.
+  WARPHEAP_COLD static void* serve_slowly(slab_table table, u32 active, u32 group_mask, u32 size_class, u32 salt,
+                                          slab_reservation reserved, u64 bits) {
     block_service const self{table};
     slab_refill refill;
+    u64 claimed = bits;
     if (group_of(group_mask).leads) {
       bool const was_reserved = reserved.blocks() != 0 && reserved.place() == slab_reservation::nowhere;
-      refill = was_reserved ? slab_refill{cache, reserved.slab(), {claimed}} : slab_refill{cache};
+      refill = was_reserved ? slab_refill{salt, reserved.slab(), {bits}} : slab_refill{salt};
       if (was_reserved) claimed = 0, reserved = {};
       if (reserved.blocks() != 0) refill.leave_crowded(table, size_class, reserved.slab());
     }
@@ -225,6 +228,7 @@ class block_service {
       if ((simt::ballot(active, is_none) >> group.leader) & 1) scan.pass_round(table);
       u32 const mine = scan.look(table.opaque(), warpheap::opaque(size_class), group.size);
       u32 const finders = simt::ballot(active, mine != scan_cursor::none) & group.mask;
+      // All finders, or none: lanes of a group are in one round.
       u32 const by_count = simt::ballot(active, mine != scan_cursor::none && scan.is_hasty()) & group.mask;
       u32 const finder = lowest_bit(first_not_empty(by_count, finders, group.mask));
       u32 const slab = simt::shuffle(active, mine, finder);
@@ -232,7 +236,7 @@ class block_service {
       u64 claimed = 0;
       if (group.leads) {
         if (reserved.blocks() == 0 && finders != 0) {
-          reserved = scan.take(table.opaque(), warpheap::opaque(size_class), group.size, slab);
+          reserved = scan.reserve(table.opaque(), warpheap::opaque(size_class), group.size, slab);
           passes = passes || reserved.blocks() != 0;
         }
         if (reserved.blocks() != 0)

@@ -5,7 +5,7 @@
 //   reserve n         anyone, blindly                 fetch_add; kept as far as the old word allows
 //   release, free k   that reserver; owners' leader   fetch_sub, then fix up
 //   unlist            reservers at the high watermark o = fetch_or(U); o live, no U: toggle; fix up
-//   fix up            the thread that left it so      U: relist(); F: lift_full(); 0: reclaimable
+//   fix up            the thread that left it so      U: relist(); F/C: lift_full(); 0: reclaimable
 //   mark full         a scan that saw all bits set    compare-exchange to C; clear bit; C -> F
 //   clear stale       a scan that finds a bit wrong   C; clear that bit; C away
 //
@@ -14,13 +14,13 @@
 //   slab.I1  live, of class c, not F => its bit in maybe_available(c) is set, or a call that made
 //       it so still runs.
 //   slab.I2  free, or live with used = 0 => its bit in reclaimable is set, or the same.
-//   slab.I3  These bits are cleared only under the lock or under C. A call that leaves room and
-//       finds C waits until C is gone (two atomics), and then sets the bit.
+//   slab.I3  These bits are cleared only under the lock or under C. A call that frees a block or
+//       leaves the slab empty, and finds C, waits until C is gone (two atomics), then sets the bit.
 //   slab.I4  The bit of a slab of class c in reclaimable is cleared, by the thread that takes the
 //       slab or by clear_stale, after the bit in maybe_available(c) was set: a scan that looks at
 //       maybe_available(c) last misses none.
 //   slab.I5  T is set => the slab is live, and its bit in reclaimable is set. T goes by the lock,
-//       or under C.
+//       or under C, with a new generation: a fix-up that set the bit before sets no T after.
 #pragma once
 
 #include "../../../platform/point.hpp"
@@ -109,8 +109,8 @@ class slab_table {
     return capacity >= before + 64 ? ~u64{0} : low_mask(capacity > before ? capacity - before : 0);
   }
 
-  /// Reserves `wanted` blocks blindly; returns the old word. release_excess() must follow, unless
-  /// that word serves the class, has room, and crosses no high watermark.
+  /// Reserves `wanted` blocks blindly; returns the old word. release_excess() must follow, or
+  /// subtract(), unless that word serves the class, has room, and crosses no high watermark.
   WARPHEAP_DEVICE slab_state reserve(u32 slab, u32 wanted) const {
     // acquire: header and empty words come before our use; pairs with the release in publish().
     return {state(slab).fetch_add(slab_state::reservation(wanted), order::acquire)};
@@ -141,7 +141,6 @@ class slab_table {
     }
     if (kept < wanted) now = subtract(slab, 0, wanted - kept);
     if (kept < wanted || unlists) fix_up_reservation(slab, now);
-    // Until `bump` reaches the capacity, the next blocks in order have never been used.
     if (kept == 0) return {};
     return slab_reservation{slab, kept, old.bump()}.with(
         {.is_new = old.bump() < limits.capacity, .reaches_high = reaches_high});
@@ -163,13 +162,14 @@ class slab_table {
     fix_up_reservation(slab, now);
   }
 
-  /// Releases reserved blocks that were not taken. No bit has changed: F stays, or C is met.
+  /// Releases reserved blocks that were not claimed. The cold call also waits for C.
   WARPHEAP_DEVICE void release(u32 slab, u32 blocks) const {
     slab_state const now = subtract(slab, 0, blocks);
     if (now.is_live() && (now.is_unlisted() || now.used() == 0)) call_fix_up(*this, slab, now.without_full());
   }
 
-  /// As fix_up(), after a change of reservations alone.
+  /// As fix_up(), after a change of reservations alone. No bit was cleared, so a scan that saw all
+  /// of them set is right: F stays, and C matters to an empty slab's bit in reclaimable alone.
   WARPHEAP_DEVICE void fix_up_reservation(u32 slab, slab_state now) const {
     if (!now.is_live()) return;
     if (now.is_unlisted() && now.used() <= slab_limits{geometry_.capacity(now.size_class())}.low) now = relist(slab);
@@ -204,8 +204,7 @@ class slab_table {
     // release: slab.I4, by what the acquire above has seen; pairs with the fence in end_round().
     bool const clears = was.is_live() && in_vain;
     if (clears) index(which).clear(slab, order::release);
-    // A new generation, or a fix-up that had set the bit before could set T after (slab.I5).
-    // release: as in mark_full().
+    // A new generation: slab.I5. release: as in mark_full().
     u64 const begun =
         clears && which == reclaimable ? slab_state::generation_unit - (was.word & slab_state::reclaimable_bit) : 0;
     state(slab).fetch_add(begun - slab_state::index_lock_bit, order::release);
@@ -242,7 +241,7 @@ class slab_table {
     if (entry != no_entry && load_cached(entry).active() == slab + 1) cached(entry).store(0, order::relaxed);
   }
 
-  /// Tells that `blocks` blocks of a class found no partial slab. Whether the caller is to open one
+  /// Adds `blocks` to the demand of a class. Whether the caller is to open a slab for the class,
   /// and then to call end_opening(): nobody does so now, or these blocks begin a slab's worth; of
   /// `plenty` half of one, but not where slabs have few blocks.
   WARPHEAP_DEVICE bool begin_opening(u32 size_class, u32 blocks, bool plenty) const {

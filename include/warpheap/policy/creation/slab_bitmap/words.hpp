@@ -23,13 +23,13 @@ enum class slab_kind : u32 { free = 0, locked = 1, live = 2, run = 3 };
 ///   F      full: all its blocks were seen taken, and none has been freed since
 ///   C      index lock: one thread is clearing the slab's bit in an index (slab.I3)
 ///   T      the slab's bit in reclaimable is set (slab.I5)
-///   bump   blocks reserved in this generation; overflows into it; a guess where free blocks are
+///   bump   blocks reserved in this generation; overflows into it. Below the capacity, the blocks
+///          from it on are probably free; the fetch_or decides
 ///   generation: how often the slab was taken, began anew as it was empty, was marked full or left
 ///          reclaimable: no word comes again soon, so a compare-exchange finds any change
 ///
 ///   slab.D1  used = bits set + reservations not claimed yet + bits cleared and not subtracted yet
-///       + over-reservations in flight. Every change is a read-modify-write, and every subtraction
-///       fixes up.
+///       + over-reservations in flight. Every change is a read-modify-write.
 ///   slab.D2  bits set in the slab's bitmap <= used: a bit is set after its reservation, and
 ///       cleared before it is subtracted.
 ///   slab.D3  a slab gets a class, or becomes a run, through locked, entered with nothing reserved
@@ -111,8 +111,7 @@ struct slab_limits {
       : capacity{blocks}, high{blocks - blocks / 16}, low{blocks - blocks / 8 - 1} {}
 };
 
-/// What `free` needs to know of a slab, in a read-mostly word: reading the class in the descriptor,
-/// which everybody changes, cost 30%.
+/// What `free` needs to know of a slab, in a word that seldom changes.
 ///
 ///    63      39 38     32 31 30          0
 ///   | reciprocal | class + 1 |R |   bytes    |   R clear: blocks of `bytes` bytes; 0: no class yet
@@ -163,16 +162,16 @@ struct slab_header {
   }
 };
 
-/// What a per-SM cache remembers for a class: the active slab, and how many blocks were demanded
-/// that did not fit. A thread that uses the slab asks it.
+/// What a per-SM cache remembers for a class: the active slab, and the demand since it became
+/// active. A thread that uses the slab asks it.
 ///
 ///    63         32 31        0
-///   |   demand   |   active   |     active: slab + 1; 0: none
+///   |   demand   |   active   |   demand: blocks asked for in a slab of its own, modulo 2^32
+///                                 active: slab + 1; 0: none
 struct sm_cache_entry {
   u64 word = 0;
 
   WARPHEAP_HOST_DEVICE constexpr u32 active() const { return static_cast<u32>(word); }
-  /// Blocks demanded since the slab became active, modulo 2^32.
   WARPHEAP_HOST_DEVICE constexpr u32 demand() const { return static_cast<u32>(word >> 32); }
   WARPHEAP_HOST_DEVICE static constexpr u64 demand_of(u32 blocks) { return u64{blocks} << 32; }
   WARPHEAP_HOST_DEVICE static constexpr sm_cache_entry of(u32 slab) { return {u64{slab} + 1}; }
@@ -195,7 +194,7 @@ struct slab_supply {
 ///
 ///   63 62 61    56 55 54   32 31      0
 ///  | 0 | L | blocks | N | place |  slab  |   L: it reached its high watermark by this reservation
-///                                            N: the blocks from `place` on have never been used
+///                                            N: `place` is a bump cursor below the capacity
 class slab_reservation {
  public:
   static constexpr u32 nowhere = (1u << 23) - 1;  ///< `place` of a reservation that named no block
