@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// An allocator in some 150 lines: units of 64 bytes and a bit for each. A block is up to 64 units
-// of one word of bits. A call begins behind the words that calls like it found full, looks at each
-// once, and takes the first place that is free. docs/guide/your_allocator.md goes through it.
+// An allocator in some 150 lines: units of 64 bytes and a bit for each. A block is 1, 2, 4, ... 64
+// units at a multiple of its size, so of one word of bits. The lanes of a warp that ask for a size
+// act as one: from the warp's cursor on each looks at words of its own, and the first that find
+// room take blocks for all. docs/guide/your_allocator.md tells how to write one.
 //
-//   base   counts and scans | a bit a unit: taken | 4 bytes a unit: length | units, from 4 KiB on
+//   pool | counts | scans | cursors, 4 bytes each | a bit a unit: taken | 4 bytes a unit: length
 //
 //   length[u]  units of the block that starts at unit u; 0 where none does
 //
@@ -13,7 +14,10 @@
 //       nullptr says that each place was taken at some moment of the call.
 #pragma once
 
+#include <warpheap/policy/creation/shared/policy_base.hpp>
 #include <warpheap/policy/creation/shared/pool_units.hpp>
+#include <warpheap/policy/creation/shared/quiet_view.hpp>
+#include <warpheap/policy/creation/shared/unit_pool.hpp>
 #include <warpheap/sync/shared_pass.hpp>
 #include <warpheap/warpheap.hpp>
 
@@ -21,10 +25,55 @@ namespace example { inline namespace WARPHEAP_BACKEND {
 
 using namespace warpheap;
 
-class unit_bitmap {
-  static constexpr u32 glance = 16, cursors = 1024;
-  static constexpr u64 unit_bytes = 64, word_units = 64, word_bytes = word_units * unit_bytes, none = ~u64{0};
+constexpr u32 word_units = 64, cursors = 8192, glance = 4, stretch = 16;
+constexpr u64 unit_bytes = 64, word_bytes = word_units * unit_bytes, none = ~u64{0};
 
+/// Where things are. unit_pool has the pool and the counts.
+class unit_table : public creation::unit_pool<unit_bytes, word_bytes, u64> {
+ public:
+  static constexpr u64 cursors_offset = 128 + shared_pass<7>::bytes, bits_offset = cursors_offset + 4 * cursors;
+  using unit_pool::unit_pool;
+
+  WARPHEAP_HOST_DEVICE u32 words() const { return static_cast<u32>(units() / word_units); }
+  WARPHEAP_HOST_DEVICE u64* bits() const { return reinterpret_cast<u64*>(metadata() + bits_offset); }
+  WARPHEAP_HOST_DEVICE u32* lengths() const { return reinterpret_cast<u32*>(bits() + words()); }
+  WARPHEAP_DEVICE atomic_ref<u64> taken(u64 word) const { return atomic_ref<u64>{bits()[word]}; }
+  WARPHEAP_DEVICE atomic_ref<u32> length(u64 unit) const { return atomic_ref<u32>{lengths()[unit]}; }
+  WARPHEAP_DEVICE shared_pass<7> scans() const { return shared_pass<7>{reinterpret_cast<u64*>(metadata() + 128)}; }
+  WARPHEAP_DEVICE u32* cursors_at() const { return reinterpret_cast<u32*>(metadata() + cursors_offset); }
+  size_t metadata_bytes() const { return bits_offset + words() * (8 + 4 * word_units); }
+  void initialize(stream_view on) const { backend::fill_bytes(metadata(), 0, metadata_bytes(), on); }
+};
+
+/// What the host reads of a heap at rest: its metadata, copied. quiet_view makes the reports of it.
+class unit_view : public metadata_copy {
+ public:
+  explicit unit_view(unit_table const& of) : metadata_copy{of.metadata(), of.metadata_bytes()}, table_{of} {}
+
+  heap_statistics figures() const {
+    heap_statistics const empty{.pool_bytes = table_.pool_bytes(), .metadata_bytes = table_.metadata_bytes()};
+    return add_calls<creation::count>(empty, 0);
+  }
+  template <class Visitor>
+  void for_each_taken(Visitor visit) const {
+    for (u64 unit = 0; unit < table_.units(); ++unit)
+      if (length(unit) != 0) visit(table_.address(unit), length(unit) * unit_bytes, 1);
+  }
+  void check_all(invariant_check& expect) const {
+    for (u64 word = 0; word < table_.words(); ++word) {
+      u64 held = 0;
+      for (u32 unit = 0; unit < word_units; ++unit) held ^= low_mask(length(word * word_units + unit)) << unit;
+      expect(held == at(unit_table::bits_offset)[word], "I1: the bits are not those of the blocks, in word ", word);
+    }
+  }
+
+ private:
+  u32 length(u64 unit) const { return at<u32>(unit_table::bits_offset + 8 * table_.words())[unit]; }
+
+  unit_table table_;
+};
+
+class unit_bitmap : public creation::policy_base<unit_bitmap, unit_table> {
  public:
   static constexpr char const* name = "unit_bitmap";
   static constexpr allocator_traits traits{.alignment = unit_bytes,
@@ -41,160 +90,124 @@ class unit_bitmap {
 
   WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const {
     if (bytes == 0) return nullptr;
-    if (bytes > word_bytes || alignment > word_bytes) return fail();
-    u32 const units = units_of(bytes), step = step_of(alignment > bytes ? alignment : bytes);
-    u64 const mine = global_thread_index() % cursors;
-    atomic_ref<u32> const cursor{head_->cursors[mine]};
-    u32 const passed = cursor.load(order::relaxed);  // words behind the cursor
-    u32 const start = static_cast<u32>(mine * words_ / cursors) + passed;
-    shared_pass<7> const scans{head_->scans};
-    pass_size const size{log2_floor(step), units};
-    u64 number = 0;
-    for (u32 i = 0; i < glance + words_; ++i) {
-      // Nothing at a glance: from here on every word, once. One scan answers all calls that came
-      // before it began.
-      if (i == glance) number = scans.draw();
-      if (i > glance && i % glance == 0 && scans.answers(number, size)) return fail();
-      void* const block = take((start + i) % words_, units, step);
-      if (block && i != 0) cursor.store((passed + i) % words_, order::relaxed);
-      if (block) return block;
-    }
-    scans.publish(number, size);
-    return fail();
+    if (bytes > word_bytes || alignment > word_bytes) return refuse();
+    u32 const units = units_of(alignment > bytes ? alignment : bytes);
+    // Of the lanes that came together, those that ask this heap for this size act as one.
+    lane_group const group = group_by(simt::active_mask(), key_of(units));
+    u64 const unit = find(group, units);
+    // What a block's old owner wrote comes before us, also if another lane took it for us.
+    simt::sync_warp(group.mask);
+    if (unit == none) return refuse();
+    // I1. The result is used, so that the length is there before anybody has the address.
+    return table_.length(unit).exchange(units, order::relaxed) == 0 ? table_.address(unit) : nullptr;
   }
 
   WARPHEAP_DEVICE void destroy(void* memory) const {
     if (!memory) return;
-    u64 const unit = unit_of(memory);
-    if (unit == none) return add(head_->foreign_frees);
+    u64 const unit = table_.number_of(memory);
+    if (unit == none) return table_.add_count(creation::count::foreign_frees);
     // I1. relaxed: the word of bits orders what happens to the block. A read-modify-write, because
-    // the address may have come without an order.
-    u32 const units = length(unit).exchange(0, order::relaxed);
-    if (units == 0) return add(head_->double_frees);
-    // release: the block's contents were used before; pairs with the acquire in take().
-    taken(unit / word_units).fetch_and(~(low_mask(units) << unit % word_units), order::release);
+    // the address may have come without an order; as it changes a live block's length, it reads the
+    // newest.
+    u32 const units = table_.length(unit).exchange(0, order::relaxed);
+    if (units == 0) return table_.add_count(creation::count::double_frees);
+    // Lanes whose blocks are of one word clear their bits together.
+    lane_group const group = group_by(simt::active_mask(), reinterpret_cast<u64>(table_.bits() + unit / word_units));
+    u64 const bits = low_mask(units) << unit % word_units;
+    u64 const all = group.size == 1 ? bits : union_of_groups(group.mask, group, bits);
+    simt::sync_warp(group.mask);
+    // release: the blocks' contents were used before; pairs with the acquire in take().
+    if (group.leads) table_.taken(unit / word_units).fetch_and(~all, order::release);
   }
 
   WARPHEAP_DEVICE size_t usable_size(void const* memory) const {
-    u64 const unit = unit_of(memory);
-    return unit != none ? length(unit).fetch_or(0, order::relaxed) * unit_bytes : 0;
+    u64 const unit = table_.number_of(memory);
+    return unit != none ? table_.length(unit).fetch_or(0, order::relaxed) * unit_bytes : 0;
   }
-  WARPHEAP_DEVICE bool owns(void const* memory) const { return usable_size(memory) != 0; }
 
   /// Blocks of the size that could be had: one part of the words. Exact on a heap at rest.
   WARPHEAP_DEVICE slot_part count_slots(size_t bytes, slot_share share) const {
     slot_part found;
     if (bytes == 0 || bytes > word_bytes) return found;
-    for (u64 word = share.first(words_); word < share.end(words_); ++word)
-      for (u32 at = 0; at < word_units; at += step_of(bytes))
-        found.count += (taken(word).load(order::relaxed) & low_mask(units_of(bytes)) << at) == 0;
+    for (u64 word = share.first(slot_places()); word < share.end(slot_places()); ++word)
+      found.count += popcount(room(table_.taken(word).load(order::relaxed), units_of(bytes)));
     return found;
   }
-  WARPHEAP_DEVICE u64 available_slots(size_t bytes) const { return count_slots(bytes, {}).count; }
-  WARPHEAP_HOST_DEVICE u64 slot_places() const { return words_; }
+  WARPHEAP_HOST_DEVICE u64 slot_places() const { return table_.words(); }
 
-  // What the host does: reserve, place, initialise.
-  static size_t required_bytes(size_t pool_bytes) {
-    return units_offset(words_in(pool_bytes)) + words_in(pool_bytes) * word_bytes + word_bytes + alignof(header);
-  }
-  static unit_bitmap place(void* memory, size_t pool_bytes) {
-    unit_bitmap made;
-    made.head_ = reinterpret_cast<header*>(align_up(reinterpret_cast<u64>(memory), alignof(header)));
-    made.words_ = words_in(pool_bytes);
-    return made;
-  }
-  void initialize(stream_view on) const { backend::fill_bytes(head_, 0, units_offset(words_), on); }
-  size_t pool_bytes() const { return words_ * word_bytes; }
-  size_t metadata_bytes() const { return units_offset(words_); }
+  /// Units of a pool: whole words.
+  static u64 plan(size_t pool) { return word_units * creation::count_units(name, "words", pool, word_bytes, 1 << 30); }
 
-  // What the host asks of a heap at rest. The policy itself answers what a snapshot would.
-  unit_bitmap const& snapshot() const { return *this; }
-  heap_statistics statistics() const {
-    header const head = copied<header>(head_, 1)[0];
-    heap_statistics found{.pool_bytes = pool_bytes(), .metadata_bytes = metadata_bytes()};
-    found.double_frees = head.double_frees, found.foreign_frees = head.foreign_frees, found.failures = head.failures;
-    for_each_live([&](void*, size_t bytes) { ++found.live_blocks, found.live_bytes += bytes; });
-    return found;
-  }
-  template <class Visitor>
-  void for_each_live(Visitor visit) const {
-    auto const found = copied<u32>(lengths(), words_ * word_units);
-    for (u64 unit = 0; unit < found.size(); ++unit)
-      if (found[unit] != 0) visit(pool() + unit * unit_bytes, found[unit] * unit_bytes);
-  }
-  invariant_report check_invariants() const {
-    auto seen = copied<u64>(bits(), words_);
-    for_each_live([&](void* block, size_t bytes) {
-      u64 const unit = unit_of(block);
-      seen[unit / word_units] ^= low_mask(bytes / unit_bytes) << unit % word_units;
-    });
-    for (u64 word = 0; word < words_; ++word)
-      if (seen[word] != 0) return {"I1: bits of word " + std::to_string(word) + " are not those of its blocks"};
-    return {};
-  }
+  quiet_view<unit_view> snapshot() const { return quiet_view<unit_view>{table_}; }
 
  private:
-  struct alignas(64) header {
-    u64 failures, double_frees, foreign_frees;
-    u32 cursors[unit_bitmap::cursors];
-    alignas(64) u64 scans[shared_pass<7>::bytes / 8];
-  };
+  /// Units of a block: a power of two.
+  WARPHEAP_DEVICE static u32 units_of(size_t bytes) { return u32{1} << log2_ceil(div_ceil(bytes, unit_bytes)); }
 
-  WARPHEAP_DEVICE static u32 units_of(size_t bytes) { return static_cast<u32>(div_ceil(bytes, unit_bytes)); }
-  /// Blocks begin at multiples of this many units: of the power of two that they fit in.
-  WARPHEAP_DEVICE static u32 step_of(size_t bytes) { return u32{1} << log2_ceil(units_of(bytes)); }
-  static u32 words_in(size_t pool_bytes) {
-    return static_cast<u32>(creation::count_units("unit_bitmap", "words", pool_bytes, word_bytes, u64{1} << 30));
-  }
-  /// From the header on; the pool follows at the next multiple of 4 KiB.
-  WARPHEAP_HOST_DEVICE static u64 units_offset(u64 words) { return sizeof(header) + words * (8 + 4 * word_units); }
-  WARPHEAP_HOST_DEVICE u64* bits() const { return reinterpret_cast<u64*>(head_ + 1); }
-  WARPHEAP_HOST_DEVICE u32* lengths() const { return reinterpret_cast<u32*>(bits() + words_); }
-  WARPHEAP_HOST_DEVICE u8* pool() const {
-    return reinterpret_cast<u8*>(align_up(reinterpret_cast<u64>(head_) + units_offset(words_), word_bytes));
-  }
-  WARPHEAP_DEVICE atomic_ref<u64> taken(u64 word) const { return atomic_ref<u64>{bits()[word]}; }
-  WARPHEAP_DEVICE atomic_ref<u32> length(u64 unit) const { return atomic_ref<u32>{lengths()[unit]}; }
-  /// The unit that starts at an address; none if none does.
-  WARPHEAP_HOST_DEVICE u64 unit_of(void const* memory) const {
-    u64 const offset = reinterpret_cast<u64>(memory) - reinterpret_cast<u64>(pool());
-    return offset < words_ * word_bytes && offset % unit_bytes == 0 ? offset / unit_bytes : none;
-  }
-  template <class T>
-  static std::vector<T> copied(T const* from, u64 count) {
-    std::vector<T> made(count);
-    backend::copy_bytes(made.data(), from, count * sizeof(T));
-    return made;
+  /// A bit for each place of a word, seen so, whose `units` units are all free: its first.
+  WARPHEAP_DEVICE static u64 room(u64 seen, u32 units) {
+    for (u32 reach = 1; reach < units; reach *= 2) seen |= seen >> reach;
+    return ~seen & ~u64{0} / low_mask(units);
   }
 
-  /// A block of one word, at a multiple of `step` units; nullptr if each place was seen taken.
-  WARPHEAP_DEVICE void* take(u32 word, u32 units, u32 step) const {
-    u64 seen = taken(word).load(order::relaxed);  // what was freed before our call, or later
-    for (u32 at = 0; at < word_units;) {
-      u64 const mask = low_mask(units) << at;
-      // acquire: pairs with the release in destroy(). If it fails, `seen` is what another call made
-      // of the word.
-      if ((seen & mask) != 0) at += step;
-      else if (taken(word).compare_exchange(seen, seen | mask, order::acquire, order::relaxed))
-        return begin(u64{word} * word_units + at, units);
+  /// The first unit of a block for each lane of the group; none if each place was seen taken. All
+  /// call.
+  WARPHEAP_DEVICE u64 find(lane_group const& group, u32 units) const {
+    u32 const words = table_.words(), rows = glance + div_ceil(words, group.size);
+    u64 const mine = global_thread_index() / 32 % cursors;
+    atomic_ref<u32> const cursor{table_.cursors_at()[mine]};
+    u32 const own = static_cast<u32>(mine * words / cursors);
+    u32 const start = broadcast(group, own + cursor.load(order::relaxed));
+    // In each row of group.size words, a lane has one to look at.
+    u32 needing = group.mask, row = 0, word = 0;
+    u64 unit = none, number = 0, seen = ~u64{0};
+    for (u32 turn = 0; row < rows; ++turn) {
+      // Nothing at a glance: from here on every word. One scan answers all calls that came before
+      // it began.
+      if (turn == glance) number = table_.scans().begin(group.mask);
+      if (turn > glance && simt::ballot(group.mask, table_.scans().answers(number, {log2_floor(units)}))) return unit;
+      u32 const until = row + (turn < glance ? 1 : stretch);
+      while (true) {
+        // relaxed: it sees the frees that happen before our call.
+        for (; row != until && (~seen == 0 || room(seen, units) == 0); ++row) {
+          word = (start + row * group.size + group.rank) % words;
+          seen = table_.taken(word).load(order::relaxed);
+        }
+        u32 const having = simt::ballot(group.mask, room(seen, units) != 0);
+        if (having == 0) break;
+        unit = deal(group.mask, needing, having, word, seen, units, unit);
+        needing = simt::ballot(group.mask, unit == none);
+        if (needing != 0) continue;
+        // The next call of such a warp begins where this one found something.
+        if (turn != 0 && group.leads) cursor.store(static_cast<u32>(unit / word_units) - own, order::relaxed);
+        return unit;
+      }
     }
-    return nullptr;
+    if (group.leads) table_.scans().publish(number, {log2_floor(units)});
+    return unit;
   }
 
-  /// Writes a block's length. The result is used, so that the length is there before anybody has
-  /// the address.
-  WARPHEAP_DEVICE void* begin(u64 unit, u32 units) const {
-    return length(unit).exchange(units, order::relaxed) == 0 ? pool() + unit * unit_bytes : nullptr;
+  /// One round for the lanes of `needing`, which have no unit yet, of the words in which the lanes
+  /// of `having` see room. The k-th of these serves the lanes in need from k * most on.
+  WARPHEAP_DEVICE u64 deal(u32 mask, u32 needing, u32 having, u32 word, u64& seen, u32 units, u64 unit) const {
+    u32 const most = word_units / units, below = simt::lanes_below();
+    u32 const before = popcount(having & below) * most, place = popcount(needing & below);
+    u64 const given = before < popcount(needing) ? take(word, seen, popcount(needing) - before, units) : 0;
+    bool const gets = unit == none && place / most < popcount(having);
+    u32 const giver = gets ? nth_bit(having, place / most) : simt::lane_id();
+    u64 const begins = simt::shuffle(mask, given, giver), from = simt::shuffle(mask, word, giver);
+    return gets && place % most < popcount(begins) ? from * word_units + nth_bit(begins, place % most) : unit;
   }
 
-  WARPHEAP_DEVICE void* fail() const {
-    add(head_->failures);
-    return nullptr;
+  /// Takes up to `wanted` blocks of a word: a bit for each, at its first unit; 0 if no room.
+  WARPHEAP_DEVICE u64 take(u32 word, u64& seen, u32 wanted, u32 units) const {
+    while (u64 const begins = lowest_bits(room(seen, units), wanted)) {
+      u64 const all = seen | begins * low_mask(units);
+      // acquire: pairs with the release in destroy(). If it fails, `seen` is what others made.
+      if (table_.taken(word).compare_exchange(seen, all, order::acquire, order::relaxed)) return seen = all, begins;
+    }
+    return 0;
   }
-  WARPHEAP_DEVICE static void add(u64& count) { atomic_ref<u64>{count}.fetch_add(1, order::relaxed); }
-
-  header* head_ = nullptr;
-  u32 words_ = 0;
 };
 
 }}  // namespace example::WARPHEAP_BACKEND

@@ -52,7 +52,7 @@ template <class Allocator>
 class suite {
  public:
   /// `fewer` divides the number of schedules: for an allocator whose own tests run as many on
-  /// smaller pools.
+  /// smaller pools. At least two stay, of which the second has weak memory.
   explicit suite(char const* name, contention on_gpu = contention::full, u32 fewer = 1)
       : name_{name}, on_gpu_{on_gpu}, fewer_{fewer} {
     claim_for_every_allocator();
@@ -69,7 +69,7 @@ class suite {
   static constexpr bool asks_two = requires(Allocator both) { both.oom(); };
 
   void claim(char const* what, u32 seeds, check check) {
-    seeds = std::max(seeds / fewer_, 1u);
+    seeds = std::max(seeds / fewer_, 2u);
     testing::RegisterTest(name_, what, nullptr, nullptr, __FILE__, __LINE__,
                           [=, contended = contended_, on_gpu = on_gpu_]() -> testing::Test* {
                             return new claim_test{
@@ -171,6 +171,7 @@ class suite {
 }}}  // namespace warpheap::WARPHEAP_BACKEND::conformance
 
 /// Puts `Allocator`, a name without a comma, through the suite, as tests named `name.Claim`.
-/// Optional arguments: a `contention`, and the divisor of the number of schedules.
+/// Optional arguments: the `contention` on a GPU, and the divisor of the number of schedules, of
+/// which two stay at least.
 #define WARPHEAP_CONFORMANCE(name, Allocator, ...) \
   static ::warpheap::conformance::suite<Allocator> const name##_conformance { #name __VA_OPT__(, ) __VA_ARGS__ }

@@ -6,4 +6,4 @@
 
 using your_allocator = warpheap::plain_allocator<example::unit_bitmap>;
 
-WARPHEAP_CONFORMANCE(your_allocator, your_allocator, warpheap::conformance::contention::sparse, 100);
+WARPHEAP_CONFORMANCE(your_allocator, your_allocator, warpheap::conformance::contention::full, 30);

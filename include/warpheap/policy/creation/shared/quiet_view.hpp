@@ -7,7 +7,7 @@
 //   for_each_taken(visit)   visit(first, bytes, taken) for up to 64 blocks of `bytes` bytes side by
 //                           side from `first` on, of which those in the mask `taken` are live; in
 //                           address order
-//   check(expect)           expect(holds, words...) for each invariant
+//   check_all(expect)       expect(holds, words...) for each invariant
 //
 // and, if figures() has slabs,
 //
