@@ -54,7 +54,6 @@ class slab_refill {
     // Another one may have replaced it.
     if (table.load_cached(table.cache_entry(size_class, salt_)).active() != slab + 1) return;
     replace(enough);
-    looks_ = 1;  // at what is free
   }
   /// For blocks that are still missing.
   WARPHEAP_DEVICE void begin_again() { looks_ = waits_ = looks_last_ = 0; }

@@ -184,10 +184,8 @@ class block_service {
     }
     WARPHEAP_NO_UNROLL
     for (;; claimed = 0) {
-      if (claimed == 0) {
-        claimed = refill_and_claim(table, refill, reserved, size_class, popcount(group_mask));
-        refill.begin_again();
-      }
+      if (claimed == 0) claimed = refill_and_claim(table, refill, reserved, size_class, popcount(group_mask));
+      refill.begin_again();
       shared_claim const mine = self.share(active, group_mask, size_class, claimed, reserved);
       u32 const seekers = simt::ballot(active, mine.is_none);
       if (mine.is_none) return scan(table, seekers, group_mask, size_class);
