@@ -100,18 +100,13 @@ TEST(SuiteTable, HasAPapersSuiteOfUnderAnHour) {
 /// Files that the pages cite until the suite has been run, and the entry that has their rows; ""
 /// where no entry can: checks of correctness, and variants of the code.
 std::map<std::string, std::string> const files_of_other_names{
-    {"workers-kept", "workers"},
-    {"pic-1600", "pic"},
-    {"pic-frames", "pic"},
     {"verify", ""},
     {"scaling-all", "scaling"},
     {"halloc-variants", "scaling"},
     {"halloc-rows-fragmentation", "fragmentation"},
-    {"halloc-looks", ""},
     {"fragmentation-others", "fragmentation"},
     {"fill-level-others", "fill-level"},
     {"waits", ""},
-    {"tbuddy-waits", ""},
     {"halloc-work", ""},
     {"read-modify-writes", ""},
     {"scatter-work", ""},
@@ -128,7 +123,6 @@ std::map<std::string, std::string> const files_of_other_names{
     {"rw-malloc-units", "rw-malloc-scaling"},
     {"join-pages", "join"},
     {"queues-by-lane", ""},
-    {"walks-and-frees", "scaling"},
     {"rcu-lone-writers", "rcu-delegation"},
     {"rcu-parts", ""},
     {"arenas", ""},
