@@ -103,7 +103,7 @@ void for_each_scenario(u32 seeds, contention on_gpu, Body body) {
       host::scoped_execution const use{capped};
       body(small_scenario(how.seed));
     } else {
-      body(scenario{{40, 50}, 8 * mebibyte, how.seed, false});
+      body(scenario{{20, 50}, 4 * mebibyte, how.seed, false});
     }
   });
 #endif
