@@ -44,7 +44,7 @@ TEST_P(EachScenario, IsSoundForEveryAllocator) {
   auto const& scenario = GetParam();
   auto asked = small_request();
   // A pool full of smaller ones takes long.
-  if (scenario == "fill" || scenario == "exhaust") asked[options::sizes] = {64, 2048};
+  if (scenario == "fill" || scenario == "exhaust" || scenario == "utilisation") asked[options::sizes] = {256, 2048};
   if (scenario == "fill_level" || scenario == "long_churn" || scenario == "map") {
     asked[options::ranges] = {{256, 1024}};  // every one serves these
     asked[options::levels] = {0.5};          // of the smallest pool
