@@ -159,14 +159,14 @@ class unit_bitmap : public creation::policy_base<unit_bitmap, unit_table> {
     u32 const own = static_cast<u32>(mine * words / cursors);
     u32 const start = broadcast(group, own + cursor.load(order::relaxed));
     // In each row of group.size words, a lane has one to look at.
-    u32 needing = group.mask, row = 0, word = 0;
+    u32 needing = group.mask, row = 0, word = 0, at_once = 1;
     u64 unit = none, number = 0, seen = ~u64{0};
     for (u32 turn = 0; row < rows; ++turn) {
       // Nothing at a glance: from here on every word. One scan answers all calls that came before
       // it began.
-      if (turn == glance) number = table_.scans().begin(group.mask);
+      if (turn == glance) number = table_.scans().begin(group.mask), at_once = stretch;
       if (turn > glance && simt::ballot(group.mask, table_.scans().answers(number, {log2_floor(units)}))) return unit;
-      u32 const until = row + (turn < glance ? 1 : stretch);
+      u32 const until = row + at_once;
       while (true) {
         // relaxed: it sees the frees that happen before our call.
         for (; row != until && (~seen == 0 || room(seen, units) == 0); ++row) {

@@ -17,7 +17,6 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::Gt;
 using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::Lt;
 using testing::Pair;
 using testing::SizeIs;

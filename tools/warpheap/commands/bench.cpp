@@ -45,6 +45,7 @@ void refuse_options(bench_flags const& flags, std::vector<std::string> const& sc
 std::vector<bench::scenario> choose_scenarios(backend const& on, std::vector<std::string> const& typed) {
   if (typed.empty()) return bench::scenarios_of(on);
   std::vector<bench::scenario> chosen;
+  chosen.reserve(typed.size());
   for (auto const& name : typed) chosen.push_back(bench::scenario_called(name, on));
   return chosen;
 }
