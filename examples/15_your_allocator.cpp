@@ -65,7 +65,7 @@ int main() {
   unit_bitmap_heap const ours{256_MiB};
   warpheap::heap const theirs{256_MiB};
   bool is_right = true;
-  for (warpheap::size_t const bytes : {64, 200})
+  for (warpheap::size_t const bytes : {64u, 200u})
     is_right = time(ours, threads, bytes) && time(theirs, threads, bytes) && is_right;
   std::printf("%s\n", is_right ? "right" : "wrong");
   return is_right ? 0 : 1;

@@ -153,7 +153,7 @@ class unit_bitmap : public creation::policy_base<unit_bitmap, unit_table> {
   /// The first unit of a block for each lane of the group; none if each place was seen taken. All
   /// call.
   WARPHEAP_DEVICE u64 find(lane_group const& group, u32 units) const {
-    u32 const words = table_.words(), rows = glance + div_ceil(words, group.size);
+    u32 const words = table_.words(), rows = glance + (words + group.size - 1) / group.size;
     u64 const mine = global_thread_index() / 32 % cursors;
     atomic_ref<u32> const cursor{table_.cursors_at()[mine]};
     u32 const own = static_cast<u32>(mine * words / cursors);
