@@ -95,7 +95,9 @@ class Picture:
 
     def point(self, x, y, words):
         x, y = self.place(x, y)
-        anchor = "start" if x < self.width / 3 else "end" if x > self.width / 1.6 else ""
+        anchor = "start" if x < self.width / 3 else ""
+        if x > self.width / 1.6:
+            anchor = "end"
         self.points.append((x, y, anchor, printable(words)))
 
     def saved(self, form, salt=""):
@@ -141,7 +143,8 @@ def value_axis(axis, kind, values):
         decades = high - low + 2 * room
         low, high = 10 ** (low - room), 10 ** (high + room)
         axis._set_axes_scale("log")
-        axis.set_major_locator(MaxNLocator(5) if decades < 0.7 else LogLocator(10, (1, 2, 5) if decades < 2.2 else (1,), numticks=7))
+        steps = (1, 2, 5) if decades < 2.2 else (1,)
+        axis.set_major_locator(MaxNLocator(5) if decades < 0.7 else LogLocator(10, steps, numticks=7))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: tick_text(kind, value)))
     (axis.axes.set_ylim if axis.axis_name == "y" else axis.axes.set_xlim)(low, high)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The allocator of docs/guide/your_allocator.md keeps the contract. Not on a GPU, where the suite
-// takes minutes with it.
+// The allocator of docs/guide/your_allocator.md keeps the contract, on the host.
 #include "../suite.hpp"
 #include "examples/15_your_allocator/unit_bitmap.hpp"
 
