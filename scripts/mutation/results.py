@@ -62,13 +62,23 @@ class Results:
         self.rows.append({**{name: getattr(mutant, name) for name in [*IDENTITY, "function"]}, **result})
         if self.path:
             new = pathlib.Path(f"{self.path}.new")
-            new.write_text(json.dumps(self.as_dictionary(), indent=1) + "\n")
+            new.write_text(text_of(self.as_dictionary()))
             os.replace(new, self.path)
 
     def as_dictionary(self):
         rows = sorted(self.rows, key=lambda row: [row[name] for name in IDENTITY])
         counts = collections.Counter(row["outcome"] for row in rows)
         return {**self.head, "counts": {name: counts[name] for name in OUTCOMES}, "mutants": rows}
+
+
+def text_of(document):
+    """A document's JSON, with a line for each entry of its lists."""
+    lists = {name: rows for name, rows in document.items() if isinstance(rows, list)}
+    text = json.dumps({name: [] if name in lists else value for name, value in document.items()}, indent=1)
+    for name, rows in lists.items():
+        lines = ",\n".join(f"  {json.dumps(row)}" for row in rows)
+        text = text.replace(f' "{name}": []', f' "{name}": [\n{lines}\n ]')
+    return text + "\n"
 
 
 def git(root, *words):

@@ -60,8 +60,12 @@ explore::exploration_result explore_drawn_program(subject const& what, u64 seed,
                                          host::mask_policy::singleton};
   explore::heap_exploration<Creation, Divide> body{
       what.pool_bytes, heap_program::drawn(shape_of(seed, lanes), what.sizes, 5, seed), divide};
-  return explore::explore(
-      {.schedules = schedules, .seed = seed, .masks = masks[seed / 3 % 3], .weak_memory = seed % 2 == 1}, body);
+  return explore::explore({.schedules = schedules,
+                           .seed = seed,
+                           .masks = masks[seed / 3 % 3],
+                           .weak_memory = seed % 2 == 1,
+                           .step_cap = u64{1} << 18},
+                          body);
 }
 
 /// Programs drawn by seed on one of the subjects after the other.
