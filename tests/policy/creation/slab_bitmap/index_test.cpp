@@ -34,14 +34,14 @@ bool has_exact_summary(std::vector<u64> const& words, u32 slabs) {
   return true;
 }
 
-/// Each lane toggles all slabs of the list, each as often as its number in the list says, and
+/// Each lane updates all slabs of the list, each as often as its number in the list says, and
 /// begins at another one.
-struct toggle_all {
+struct xor_all {
   WARPHEAP_DEVICE void operator()(u64* words, u32 slabs, u32 const* list, u32 count) const {
     slab_index const index{words, slabs};
     for (u32 i = 0; i < count; ++i) {
       u32 const at = static_cast<u32>(i + 7 * global_thread_index()) % count;
-      for (u32 times = at % 3; times != 0; --times) index.toggle(list[at]);
+      for (u32 times = at % 3; times != 0; --times) index.xor_bit(list[at]);
     }
   }
 };
@@ -59,7 +59,7 @@ TEST(SlabBitmapIndex, HoldsTheSlabsToggledAnOddNumberOfTimes) {
       test::for_each_schedule(12, [&] {
         device_buffer<u64> const words(slab_index::words_for(slabs));
         device_buffer<u32> const places{list};
-        launch(shape, toggle_all{}, words.data(), slabs, static_cast<u32 const*>(places.data()), count);
+        launch(shape, xor_all{}, words.data(), slabs, static_cast<u32 const*>(places.data()), count);
         synchronize();
         u32 const lanes = shape.blocks * shape.threads;
         std::vector<u32> expected;

@@ -119,7 +119,7 @@ TEST(SlabBitmapPresence, SlabsAreTakenAwayWhileLanesAsk) {
 /// Kernel: gives an absent slab its bit in an index, or takes away the header that says so.
 struct damage_absent_slab {
   WARPHEAP_DEVICE void operator()(slab_table table, u32 slab, u32 which) const {
-    if (which == 0) table.index(slab_table::free_slabs).toggle(slab);
+    if (which == 0) table.index(slab_table::free_slabs).xor_bit(slab);
     if (which == 1) table.header(slab).store(0, order::relaxed);
     if (which == 2) table.blocks(slab).try_claim(0, 1, order::relaxed);
   }

@@ -49,7 +49,7 @@ struct recycle_a_slab_not_fixed_up {
   WARPHEAP_DEVICE void operator()(slab_table table, u64 stray, u32 size_class, u32* taken) const {
     u32 const old_class = table.load(0).size_class();
     table.state(0).fetch_or(slab_state::unlisted_bit | slab_state::full_bit, order::relaxed);
-    table.index(slab_table::partial(old_class)).toggle(0);
+    table.index(slab_table::partial(old_class)).xor_bit(0);
     table.index(slab_table::maybe_available(old_class)).clear(0, order::relaxed);
     atomic_ref<u64> const word{table.blocks(0).words[0]};
     word.fetch_or(stray, order::relaxed);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A bit a slab, in words that somebody else owns. An index keeps to one of two protocols:
 //
-// toggle. Exclusive-or commutes, so late toggles may land in any order. Every second toggle of a
+// xor updates. Exclusive-or commutes, so late ones may land in any order. Every second one of a
 // slab puts it in; a flag elsewhere says which. After the words lies a summary, a bit a word.
-//   slab.X1  at rest, the slab's bit = parity of its toggles.
-//   slab.X2  at rest, summary bit <=> word is not zero: each change from or to zero toggles it
+//   slab.X1  at rest, the slab's bit = parity of its xor updates.
+//   slab.X2  at rest, summary bit <=> word is not zero: each change from or to zero flips it
 //       once.
 //
 // set, tell and clear. Idempotent, with a summary on which a scan may rely, a bit a word and C:
@@ -24,10 +24,10 @@ class slab_index {
  public:
   static constexpr u32 none = ~0u;
 
-  static constexpr u32 words_a_summary = 32;  ///< of set and clear; of toggles 64
+  static constexpr u32 words_a_summary = 32;  ///< of set and clear; of xor updates 64
   /// Words of an index with its summary; width() counts those without.
   WARPHEAP_HOST_DEVICE static constexpr u32 words_for(u32 slabs) { return width(slabs) + summaries(slabs); }
-  /// Words of a summary of set and clear; no fewer than of toggles.
+  /// Words of a summary of set and clear; no fewer than of xor updates.
   WARPHEAP_HOST_DEVICE static constexpr u32 summaries(u32 slabs) {
     return (width(slabs) + words_a_summary - 1) / words_a_summary;
   }
@@ -36,7 +36,7 @@ class slab_index {
   WARPHEAP_HOST_DEVICE constexpr slab_index(u64* words, u32 slabs) : words_{words}, slabs_{slabs} {}
 
   /// Returns the word as it was: the 64 slabs around.
-  WARPHEAP_DEVICE u64 toggle(u32 slab) const {
+  WARPHEAP_DEVICE u64 xor_bit(u32 slab) const {
     // relaxed, both: parity needs atomicity alone (slab.X1, slab.X2), and find() is a hint.
     u64 const old = word(slab / 64).fetch_xor(bit(slab), order::relaxed);
     if (old == 0 || old == bit(slab)) summary(slab / 4096).fetch_xor(bit(slab / 64), order::relaxed);

@@ -24,8 +24,8 @@ class slab_lock {
   WARPHEAP_DEVICE static u32 take_free(slab_table const& table, u32 slab) {
     slab_state const was = table.load(slab);
     if (was.kind() != slab_kind::free || !lock(table, slab, was)) return 0;
-    u32 const around = popcount(table.index(slab_table::free_slabs).toggle(slab));
-    return around != 0 ? around : 1;  // 0: unlock()'s toggle is late, as it may be if fenced
+    u32 const around = popcount(table.index(slab_table::free_slabs).xor_bit(slab));
+    return around != 0 ? around : 1;  // 0: unlock()'s xor update is late, as it may be if fenced
   }
 
   /// Locks a free or empty slab, and takes it off its indexes except reclaimable. Scans wait for it
@@ -34,14 +34,14 @@ class slab_lock {
     slab_state const was = table.load(slab);
     if (!was.is_reclaimable() || !lock(table, slab, was)) return false;
     if (!was.is_live()) {
-      table.index(slab_table::free_slabs).toggle(slab);
+      table.index(slab_table::free_slabs).xor_bit(slab);
       return true;
     }
     u32 const old_class = was.size_class();
     auto const partial = table.index(slab_table::partial(old_class));
     auto const maybe_available = table.index(slab_table::maybe_available(old_class));
     bool const is_empty = has_only_zeros(table.blocks(slab), opaque(table.geometry().capacity(old_class)));
-    if (was.is_unlisted() != is_empty) partial.toggle(slab);
+    if (was.is_unlisted() != is_empty) partial.xor_bit(slab);
     if (is_empty) {
       maybe_available.clear(slab, order::relaxed);  // slab.I3: we hold the lock
       return true;
@@ -74,7 +74,7 @@ class slab_lock {
     // lock().
     slab_state const old{table.state(slab).fetch_add(change, order::release)};
     table.set_active(entry, slab);
-    if (!is_high) table.index(slab_table::partial(size_class)).toggle(slab);
+    if (!is_high) table.index(slab_table::partial(size_class)).xor_bit(slab);
     return slab_reservation{slab, reserved, 0}.with({.is_new = old.bump() == 0, .reaches_high = is_high});
   }
 
@@ -89,7 +89,7 @@ class slab_lock {
   /// scan that passed the first as in use could place a run across its end.
   WARPHEAP_DEVICE static void unlock(slab_table const& table, u32 slab, slab_kind from, order how) {
     table.add(slab_table::reclaimable, slab);
-    table.index(slab_table::free_slabs).toggle(slab);
+    table.index(slab_table::free_slabs).xor_bit(slab);
     // how: release, or fenced after release_fence(): the owner is done; pairs with lock().
     table.state(slab).fetch_sub(slab_state::of(from, 0).word, how);
   }
@@ -99,7 +99,7 @@ class slab_lock {
   WARPHEAP_DEVICE static bool lock(slab_table const& table, u32 slab, slab_state was) {
     if (was.is_index_locked()) return false;
     // Over-reservations stay in both fields, from which each is released (slab.D1). U and F go: a
-    // late fix-up that lifted U from a locked slab would leave its toggle undone (slab.D4).
+    // late fix-up that lifted U from a locked slab would leave its xor update undone (slab.D4).
     u64 const generation = was.next_generation() & ~(slab_state::generation_unit - 1);
     u64 const locked = generation + slab_state::of(slab_kind::locked, 0).word + slab_state::reservation(was.used());
     // acquire: the last owner's writes come first; pairs with unlock(), publish() and take().

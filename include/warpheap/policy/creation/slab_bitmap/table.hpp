@@ -4,12 +4,12 @@
 //   transition        by                              operation
 //   reserve n         anyone, blindly                 fetch_add; kept as far as the old word allows
 //   release, free k   that reserver; owners' leader   fetch_sub, then fix up
-//   unlist            reservers at the high watermark o = fetch_or(U); o live, no U: toggle; fix up
+//   unlist            reservers at the high watermark o = fetch_or(U); o live, no U: xor; fix up
 //   fix up            the thread that left it so      U: relist(); F/C: lift_full(); 0: reclaimable
 //   mark full         a scan that saw all bits set    compare-exchange to C; clear bit; C -> F
 //   clear stale       a scan that finds a bit wrong   C; clear that bit; C away
 //
-// A toggle is an exclusive-or of the slab's bit in an index. A scan may rely on two indexes:
+// An xor, or xor update, is one of the slab's bit in an index. A scan may rely on two indexes:
 //
 //   slab.I1  live, of class c, not F => its bit in maybe_available(c) is set, or a call that made
 //       it so still runs.
@@ -133,10 +133,10 @@ class slab_table {
     // class.
     bool const unlists = old.serves(size_class) && !old.is_unlisted() && old.used() + kept >= limits.high;
     if (unlists) {
-      // relaxed: toggles alone bring U and the index bit together (slab.D4).
+      // relaxed: xor updates alone bring U and the index bit together (slab.D4).
       now.word = state(slab).fetch_or(slab_state::unlisted_bit, order::relaxed);
       WARPHEAP_POINT("release_excess.before_toggle");
-      if (!now.is_unlisted()) index(partial(size_class)).toggle(slab);
+      if (!now.is_unlisted()) index(partial(size_class)).xor_bit(slab);
       now.word |= slab_state::unlisted_bit;
     }
     if (kept < wanted) now = subtract(slab, 0, wanted - kept);
@@ -292,7 +292,7 @@ class slab_table {
     // relaxed: as in release_excess().
     slab_state const old{state(slab).fetch_and(~slab_state::unlisted_bit, order::relaxed)};
     WARPHEAP_POINT("relist.before_toggle");
-    if (old.is_live() && old.is_unlisted()) index(partial(old.size_class())).toggle(slab);
+    if (old.is_live() && old.is_unlisted()) index(partial(old.size_class())).xor_bit(slab);
     return {old.word & ~slab_state::unlisted_bit};
   }
 

@@ -79,7 +79,7 @@ struct call_each {
  private:
   WARPHEAP_DEVICE static bool is_in(slab_table table, u32 which) { return table.index(which).load(0) & 1; }
   WARPHEAP_DEVICE static void put(slab_table table, u32 which, bool in) {
-    if (is_in(table, which) != in) table.index(which).toggle(0);
+    if (is_in(table, which) != in) table.index(which).xor_bit(0);
   }
   WARPHEAP_DEVICE static void set(slab_table table, u32 which, bool in) {
     in ? table.index(which).set(0) : table.index(which).clear(0, order::relaxed);
