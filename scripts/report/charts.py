@@ -189,16 +189,16 @@ def _told(panel, name, point):
 
 
 def _lines(panel, chosen, note):
-    labels = [each.name for each in chosen] + [label for label, _ in panel.floors]
+    labels = [each.name for each in chosen] + [label for label, _ in panel.baselines]
     right = WIDTH - min(165, max(map(len, labels)) * LETTER + 20)
     picture = Picture(panel.title, note, PLOT, right=right)
     axes, xs = picture.axes, sorted({point.x for each in chosen for point in each.points})
     values = [value for each in chosen for point in each.points for value in (point.y, point.low, point.high) if value is not None]
-    drawable = value_axis(axes.yaxis, panel.y_kind, values + [value for _, value in panel.floors])
+    drawable = value_axis(axes.yaxis, panel.y_kind, values + [value for _, value in panel.baselines])
     _argument_axis(picture, panel, xs)
     axes.grid(axis="y", color=RULE, linewidth=1, clip_on=False)
     ends, styles = [], _styles([each.name for each in chosen])
-    for label, value in panel.floors:
+    for label, value in panel.baselines:
         if drawable(value):
             axes.axhline(value, color=GREY, linestyle=DASHES[2], clip_on=False)
             ends.append((picture.place(xs[-1], value)[1], label, GREY))
@@ -232,14 +232,14 @@ def _rows(panel, chosen, note):
     axes, styles = picture.axes, _styles([each.name for each in chosen])
     points = [each.points[0] for each in chosen]
     values = [end for point in points for end in (point.y, point.low, point.high) if end is not None]
-    drawable = value_axis(axes.xaxis, panel.y_kind, values + [floor for _, floor in panel.floors])
+    drawable = value_axis(axes.xaxis, panel.y_kind, values + [baseline for _, baseline in panel.baselines])
     axes.set_ylim(len(chosen) - 0.5, -0.5)
     axes.set_yticks([])
     axes.grid(axis="x", color=RULE, linewidth=1, clip_on=False)
-    for label, floor in panel.floors:
-        if drawable(floor):
-            axes.axvline(floor, color=GREY, linestyle=DASHES[2], clip_on=False)
-            picture.text(picture.place(floor, 0)[0], picture.height - 8, label, GREY, ha="center")
+    for label, baseline in panel.baselines:
+        if drawable(baseline):
+            axes.axvline(baseline, color=GREY, linestyle=DASHES[2], clip_on=False)
+            picture.text(picture.place(baseline, 0)[0], picture.height - 8, label, GREY, ha="center")
     for number, (each, point) in enumerate(zip(chosen, points)):
         colour, mark, _ = styles[each.name]
         y = picture.height - 44 - 20 * (len(chosen) - number) + 14
@@ -255,7 +255,7 @@ def _rows(panel, chosen, note):
 
 def draw(panel):
     note = " · ".join(part for part in (panel.y_label, BETTER[panel.better]) if part)
-    most = MOST_LINES - len(panel.floors) if panel.is_lines() else MOST_ROWS
+    most = MOST_LINES - len(panel.baselines) if panel.is_lines() else MOST_ROWS
     chosen = panel.ranked()[:most]
     hidden = len(panel.series) - len(chosen)
     picture = (_lines if panel.is_lines() else _rows)(panel, chosen, note)

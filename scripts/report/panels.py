@@ -8,7 +8,7 @@ over, and for those that follow from it.
 from results import is_number, newest
 from text import bytes_text, in_order, parameter_text
 
-FLOOR = "null"
+BASELINE = "null"
 WHERE = ("backend", "GPU", "CPU", "driver", "CUDA")  # what Source.where has
 LAST = ("pool_bytes",)  # split by last: it often follows from sizes and threads
 # What stands beside allocators and is none: it frees nothing, or is what others are measured against.
@@ -39,7 +39,7 @@ class Panel:
         self.title, self.series, self.fills = title, series, scenario.fills
         self.y_kind, self.y_label, self.better = view.kind, view.label, view.better
         self.x_label, self.x_kind, self.x_log = scenario.x_label, scenario.x_kind, scenario.x_log
-        self.floors = []  # (label, value) of rows without an allocator
+        self.baselines = []  # (label, value) of rows without an allocator
         self.group, self.shared = "", {}  # the operation, and the parameters that all points have in common
 
     def xs(self):
@@ -123,14 +123,14 @@ def machine_names(sources):
     return made
 
 
-def _floors(floors, operation, shared):
+def _baselines(baselines, operation, shared):
     """The last row of `null` for this operation whose parameters agree with `shared`."""
     found = []
-    for row, value, given in floors:
+    for row, value, given in baselines:
         told = {name: each for name, each in given.items() if name not in ("bytes", "least_bytes", "most_bytes")}
         same = row.operation == operation or (operation == "first_malloc" and row.operation == "malloc")
         if same and all(shared.get(name, each) == each for name, each in told.items()):
-            found.append(("floor of free" if (row.scenario, operation) == ("burst", "free") else FLOOR, value))
+            found.append(("baseline of free" if (row.scenario, operation) == ("burst", "free") else BASELINE, value))
     return found[-1:]
 
 
@@ -219,7 +219,7 @@ def _splits(members, x):
     return splits
 
 
-def _panels_of_group(group, members, scenario, view, floors):
+def _panels_of_group(group, members, scenario, view, baselines):
     """Charts of one operation, or of one subject where operations are the lines."""
     for has_x in (True, False):
         some = [each for each in members if is_number(each[2].get(scenario.x)) == has_x]
@@ -234,14 +234,14 @@ def _panels_of_group(group, members, scenario, view, floors):
             first = chosen[0][2]
             shared = {name: value for name, value in first.items() if all(given.get(name) == value for _, _, given in chosen)}
             panel.group, panel.shared = group, shared
-            panel.floors = _floors(floors, group, shared) if scenario.series == "subject" else []
+            panel.baselines = _baselines(baselines, group, shared) if scenario.series == "subject" else []
             yield panel
 
 
 def panels_of(rows, scenario, view, machines):
     """The charts of one number of a scenario, those with the most to compare first. `machines` are the names of all that are on
     the page: where there are several, no chart mixes them."""
-    groups, floors = {}, []
+    groups, baselines = {}, []
     without = scenario.ignored | (set() if isinstance(scenario.series, str) else set(scenario.series))
     for row in newest(rows):
         value = row.value(view.y)
@@ -251,6 +251,6 @@ def panels_of(rows, scenario, view, machines):
         if len(machines) > 1:
             given = {"machine": machines[row.source.where], **given}
         group = row.operation if scenario.series != "operation" else row.subject
-        (floors if row.subject == FLOOR else groups.setdefault(group, [])).append((row, value, given))
-    made = [panel for group, some in groups.items() for panel in _panels_of_group(group, some, scenario, view, floors)]
+        (baselines if row.subject == BASELINE else groups.setdefault(group, [])).append((row, value, given))
+    made = [panel for group, some in groups.items() for panel in _panels_of_group(group, some, scenario, view, baselines)]
     return sorted(made, key=lambda panel: -len(panel.series))

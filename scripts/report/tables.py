@@ -98,7 +98,7 @@ def _load_row(title, panel, x):
     given = [parameter_text(name, value) for name, value in panel.shared.items() if name not in ("rounds", "machine")]
     if x is not None:
         given.insert(0, f"{panel.x_label}: {FORMATS[panel.x_kind](x)}")
-    given += [f"{label}: {FORMATS[panel.y_kind](value)}" for label, value in panel.floors]
+    given += [f"{label}: {FORMATS[panel.y_kind](value)}" for label, value in panel.baselines]
     refusing = _refusals(panel, best)
     return [leader, *even], (title, listed([leader, *even]), ("best", FORMATS[panel.y_kind](best.y), refusing),
                              "; ".join(words) or "none measured here", f"{panel.y_label}; {', '.join(given)}")  # fmt: skip

@@ -39,8 +39,8 @@ def best_cells(made, section):
 
 class CommonLoads(unittest.TestCase):
     def test_say_which_allocator_to_take_for_a_burst_and_by_how_much(self):
-        floor = row("null", times=(8.0, 8.0, 8.0), bytes=0, threads=1024)
-        made = page_of(document(floor, burst("scatter", 60), burst("slab_bitmap", 20), burst("halloc", 20.1)))
+        baseline = row("null", times=(8.0, 8.0, 8.0), bytes=0, threads=1024)
+        made = page_of(document(baseline, burst("scatter", 60), burst("slab_bitmap", 20), burst("halloc", 20.1)))
         (words,) = made.loads()["Bursts of 256 B"]
         self.assertIn("slab_bitmap and halloc 20.0 µs scatter 60.0 µs (3.00× as long)", words)
         self.assertIn("256 B, 1,024 threads, 1 GiB pool, null: 8.00 µs", words)

@@ -195,7 +195,7 @@ TEST(Scenarios, EndEarlyWithTheRowsThatAreFinished) {
     asked.proceed = [&](std::string const&, u64, u64) { return calls++ < most_calls; };
     auto const measure = [&] {
       calls = 0;
-      return each.measures_allocators() ? each.run("halloc", asked) : each.floor(asked);
+      return each.measures_allocators() ? each.run("halloc", asked) : each.baseline(asked);
     };
     auto const all = measure();
     ASSERT_GT(calls, 1u) << scenario << ": nothing is asked between its measurements";

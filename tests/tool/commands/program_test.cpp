@@ -113,7 +113,7 @@ TEST_F(Program, BenchGivesTimesAndTheirMedian) {
   ASSERT_EQ(made.status, 0) << made.err;
   EXPECT_THAT(made.out, HasSubstr("slab_bitmap"));
   auto const document = json::parse(contents(file));
-  // the floors of malloc and free; malloc, free and first_malloc; churn
+  // the baselines of malloc and free; malloc, free and first_malloc; churn
   ASSERT_EQ(document["results"].size(), 6u);
   for (auto const& row : document["results"]) {
     EXPECT_EQ(row["times_us"].size(), 3u);

@@ -221,19 +221,19 @@ TEST(Scaling, CountsWhatFailedOfSoManyThreads) {
 TEST(PrefixSum, ComparesACallAThreadWithOneAllocation) {
   auto const asked = wave_request();
   auto const on = make_host_backend();
-  auto const floor = bench::scenario_called("prefix_sum", *on).floor(asked),
+  auto const baseline = bench::scenario_called("prefix_sum", *on).baseline(asked),
              rows = bench::scenario_called("prefix_sum", *on).run("slab_bitmap", asked);
-  ASSERT_THAT(floor, SizeIs(6));
+  ASSERT_THAT(baseline, SizeIs(6));
   ASSERT_THAT(rows, SizeIs(6));
   for (size_t i = 0; i < 6; ++i)
-    for (auto const* const row : {&floor[i], &rows[i]}) {
+    for (auto const* const row : {&baseline[i], &rows[i]}) {
       EXPECT_EQ(row->fault, "");
       EXPECT_EQ(row->operation, i % 2 ? "free" : "malloc");
       EXPECT_EQ(row->operations, static_cast<double>(asked[options::workers][i / 2]));
       EXPECT_EQ(row->failures, 0u);
       EXPECT_THAT(row->times_us, SizeIs(2));
     }
-  EXPECT_EQ(floor[0].primitive, "one_piece");
+  EXPECT_EQ(baseline[0].primitive, "one_piece");
   EXPECT_EQ(rows[0].allocator, "slab_bitmap");
 }
 

@@ -22,7 +22,7 @@ TEST(Bounds, MeasuresTheDefaultAllocatorAndOnTheHostWithoutABound) {
   asked[options::sizes] = {100};
   asked[options::ranges] = {{16, 300}};
   EXPECT_FALSE(bench::scenario_called("bounds", *on).measures_allocators());
-  auto const rows = bench::scenario_called("bounds", *on).floor(asked);
+  auto const rows = bench::scenario_called("bounds", *on).baseline(asked);
   ASSERT_THAT(rows, SizeIs(3 + 4));
   char const* const operations[] = {"malloc", "free", "churn"};
   for (size_t i = 0; i < 3; ++i) {
@@ -45,7 +45,7 @@ TEST(Bounds, EndsWhereItIsTold) {
     told = done;
     return done < 1;
   };
-  EXPECT_THAT(floor_on_host("bounds", asked), SizeIs(3)) << "the rows without a bound";
+  EXPECT_THAT(baseline_on_host("bounds", asked), SizeIs(3)) << "the rows without a bound";
   EXPECT_EQ(told, 1u) << "and nothing is asked after the end";
 }
 

@@ -20,7 +20,7 @@ std::vector<bench::result> scaled(std::vector<int> devices, u64 pool_bytes = 4 *
   asked[options::scale] = 7;
   asked[options::gpus] = std::move(devices);
   asked.pool_bytes = pool_bytes;
-  return floor_on_host("graph_scaling", asked);
+  return baseline_on_host("graph_scaling", asked);
 }
 
 TEST(GraphScaling, HasARowForEveryNumberOfMembers) {
@@ -53,7 +53,7 @@ TEST(GraphScaling, HasNoTimesOfAGraphThatDoesNotFitAndStopsThere) {
   auto asked = small_request();
   asked[options::scale] = 14;
   asked.pool_bytes = mebibyte;
-  auto const rows = floor_on_host("graph_scaling", asked);
+  auto const rows = baseline_on_host("graph_scaling", asked);
   ASSERT_THAT(rows, SizeIs(2));
   for (auto const& row : rows) {
     EXPECT_THAT(row.fault, HasSubstr("were lost"));

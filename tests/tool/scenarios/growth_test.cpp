@@ -21,7 +21,7 @@ using testing::Lt;
 using testing::Pair;
 using testing::SizeIs;
 
-std::vector<bench::result> measured_growth(bench::request const& asked) { return floor_on_host("growth", asked); }
+std::vector<bench::result> measured_growth(bench::request const& asked) { return baseline_on_host("growth", asked); }
 
 std::vector<std::string> operations_of(std::vector<bench::result> const& rows) {
   std::vector<std::string> operations;

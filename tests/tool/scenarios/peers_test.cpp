@@ -24,7 +24,7 @@ using testing::Lt;
 using testing::Pair;
 using testing::SizeIs;
 
-std::vector<bench::result> measured_peers(bench::request const& asked) { return floor_on_host("peers", asked); }
+std::vector<bench::result> measured_peers(bench::request const& asked) { return baseline_on_host("peers", asked); }
 
 TEST(Peers, MeasuresEveryOperationSoundly) {
   auto const asked = small_request();

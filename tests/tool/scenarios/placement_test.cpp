@@ -50,7 +50,7 @@ TEST(Placement, TouchesEverySizeInFourWaysBeforeAndAfterChurn) {
 TEST(Placement, HasRowsOfPackedArrays) {
   auto asked = small_request();
   asked[options::sizes] = {16, 100, 5};
-  auto const rows = floor_on_host("placement", asked);
+  auto const rows = baseline_on_host("placement", asked);
   ASSERT_THAT(rows, SizeIs(3 * 4));
   // Every block takes whole words.
   double const ranges[] = {1, 1.04, (500 * 8 - 3) / 2500.};

@@ -108,7 +108,7 @@ TEST(Scenarios, OfPrimitivesAreSoundWhateverTheAllocators) {
     auto const& scenario = each.name;
     ++found;
     EXPECT_FALSE(bench::scenario_called(scenario, *on).measures_allocators());
-    auto const results = bench::scenario_called(scenario, *on).floor(small_request());
+    auto const results = bench::scenario_called(scenario, *on).baseline(small_request());
     EXPECT_THAT(results, Not(IsEmpty()));
     for (auto const& made : results) {
       EXPECT_THAT(made.fault, IsEmpty()) << scenario << " " << made.operation;
@@ -173,11 +173,11 @@ TEST(Scenarios, BurstHasAFloorForMallocAndOneForFree) {
   for (u64 const threads : {u64{1}, u64{500}, u64{5000}}) {
     auto asked = small_request();
     asked[options::threads] = threads;
-    auto const floor = floor_on_host("burst", asked);
-    ASSERT_THAT(floor, SizeIs(2));
-    EXPECT_EQ(floor[0].operation, "malloc");
-    EXPECT_EQ(floor[1].operation, "free");
-    for (auto const& row : floor) {
+    auto const baseline = baseline_on_host("burst", asked);
+    ASSERT_THAT(baseline, SizeIs(2));
+    EXPECT_EQ(baseline[0].operation, "malloc");
+    EXPECT_EQ(baseline[1].operation, "free");
+    for (auto const& row : baseline) {
       EXPECT_EQ(row.allocator, "null");
       EXPECT_EQ(row.fault, "");
       EXPECT_EQ(row.operations, threads);
@@ -279,7 +279,7 @@ TEST(Scenarios, SemaphoreMeasuresEveryWaitByEveryNumberOfThreads) {
   asked[options::batch] = 7;
   asked[options::batch_ns] = 100;
   asked[options::thread_blocks] = {1, 32, 1024};  // the last one is larger than all there is
-  auto const rows = floor_on_host("semaphore", asked);
+  auto const rows = baseline_on_host("semaphore", asked);
   ASSERT_THAT(rows, SizeIs(18));
   constexpr std::array operations{"wait",          "wait_converged",    "wait",
                                   "wait_for_some", "wait, each thread", "wait, each thread"};
@@ -307,7 +307,7 @@ TEST(Scenarios, CollectiveMutexMeasuresBothKindsOfWorkByEveryNumberOfThreads) {
   auto asked = small_request();
   asked[options::workers] = {1, 33, 300};
   asked[options::thread_blocks] = {1, 40};  // the last warp of a thread block is partial
-  auto const rows = floor_on_host("collective_mutex", asked);
+  auto const rows = baseline_on_host("collective_mutex", asked);
   ASSERT_THAT(rows, SizeIs(3 * 4));
   for (size_t i = 0; i < rows.size(); ++i) {
     u64 const threads = asked[options::workers][i / 4];
@@ -328,7 +328,7 @@ TEST(Scenarios, AtomicMeasuresAdditionsToOneWordAndToManyByEveryNumberOfThreads)
   auto asked = small_request();
   asked[options::workers] = {1, 33, 300};
   asked[options::thread_blocks] = {1, 40};  // the last warp of a thread block is partial
-  auto const rows = floor_on_host("atomic", asked);
+  auto const rows = baseline_on_host("atomic", asked);
   ASSERT_THAT(rows, SizeIs(3 * 3));
   char const* const primitives[] = {"each_lane", "each_warp", "own_word"};
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -353,7 +353,7 @@ TEST(Scenarios, AtomicMeasuresAdditionsToOneWordAndToManyByEveryNumberOfThreads)
 }
 
 TEST(Scenarios, InstructionLatencyMeasuresThreeChainsOfDependentSteps) {
-  auto const rows = floor_on_host("instruction_latency", small_request());
+  auto const rows = baseline_on_host("instruction_latency", small_request());
   ASSERT_THAT(rows, SizeIs(3));
   char const* const primitives[] = {"popcount", "nth_bit", "load"};
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -391,7 +391,7 @@ TEST(Scenarios, RcuDelegationMeasuresThreeBarriersByThreadsAndReaders) {
   asked[options::workers] = {1, 40, 300};
   asked[options::readers_per_writer] = {1, 5, 1000};
   asked[options::thread_blocks] = {10, 64};
-  auto const rows = floor_on_host("rcu_delegation", asked);
+  auto const rows = baseline_on_host("rcu_delegation", asked);
   ASSERT_THAT(rows, SizeIs(3 * 3 * 3));
   char const* const operations[] = {"barrier", "classical_barrier", "conditional_barrier"};
   for (size_t i = 0; i < rows.size(); ++i) {

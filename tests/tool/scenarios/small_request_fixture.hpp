@@ -14,8 +14,8 @@ inline std::vector<bench::result> run_on_host(std::string const& scenario, std::
   return bench::scenario_called(scenario, *make_host_backend()).run(allocator, asked);
 }
 /// Its rows without an allocator.
-inline std::vector<bench::result> floor_on_host(std::string const& scenario, bench::request const& asked) {
-  return bench::scenario_called(scenario, *make_host_backend()).floor(asked);
+inline std::vector<bench::result> baseline_on_host(std::string const& scenario, bench::request const& asked) {
+  return bench::scenario_called(scenario, *make_host_backend()).baseline(asked);
 }
 
 inline bench::request small_request() {

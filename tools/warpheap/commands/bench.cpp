@@ -103,7 +103,7 @@ void declare_bench(CLI::App& to, bench_flags& flags) {
       "\n"
       "An option is refused if none of the scenarios that are asked for uses it.\n"
       "Operations a second count calls that were served; failures are the calls that returned nullptr. Allocator "
-      "'null' is the floor: a kernel that stores one pointer a thread, and for burst's free the chain of memory "
+      "'null' is the baseline: a kernel that stores one pointer a thread, and for burst's free the chain of memory "
       "operations that no free can avoid. CUDA's own allocator ('toolkit') has one pool size a process, that of the "
       "first kernel that uses it.");
   to.add_option("scenarios", flags.scenarios, "What to measure, as named below (default all of them)")

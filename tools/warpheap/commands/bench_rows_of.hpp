@@ -44,7 +44,7 @@ inline void add_values(bench::request& asked, bench::scenario const& scenario, t
 inline std::vector<bench::result> rows_of(bench::scenario const& scenario, std::vector<std::string> const& allocators,
                                           bench::request const& asked) {
   std::vector<bench::result> rows;
-  if (scenario.floor) rows = scenario.floor(asked);
+  if (scenario.baseline) rows = scenario.baseline(asked);
   if (!scenario.measures_allocators()) return rows;
   for (auto const& allocator : allocators) {
     if (!asked.proceed(scenario.name + ", " + allocator, 0, 1)) break;

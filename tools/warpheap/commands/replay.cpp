@@ -148,7 +148,7 @@ comparison replay_all(choices const& chosen, replay_settings settings) {
   comparison all;
   progress_bar bar;
   settings.report = bar.reporter();
-  all.add({chosen.on->part<replay_job>().floor(settings)});
+  all.add({chosen.on->part<replay_job>().baseline(settings)});
   for (auto const& allocator : chosen.allocators) all.add({chosen.on->part<replay_job>().run(allocator, settings)});
   return all;
 }
@@ -173,7 +173,8 @@ void declare_replay(CLI::App& to, replay_flags& flags) {
   to.footer(
       "A trace is what a program asked of a heap that records it (docs/guide/traces.md). The same lanes make the same "
       "calls together, each warp in its order; where a warp frees a block that another one made in the same kernel, "
-      "the kernel is cut before that. Allocator 'null' is the floor: the same kernels, whose calls do nothing. A time "
+      "the kernel is cut before that. Allocator 'null' is the baseline: the same kernels, whose calls do nothing. A "
+      "time "
       "is that of all kernels. Failures are calls that returned nullptr here and not in the program; what depends on "
       "their blocks is not called (calls_not_made). Calls that the program was refused are made too, and freed at "
       "once. Checked, in a pass that is not timed: no overlap, alignment, contents, zeroed memory, no lost block.");

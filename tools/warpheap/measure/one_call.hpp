@@ -32,7 +32,7 @@ struct free_once {
   }
 };
 
-/// Kernel: the floor. Every thread stores a pointer, without an allocator.
+/// Kernel: the baseline. Every thread stores a pointer, without an allocator.
 struct store_once {
   WARPHEAP_DEVICE void operator()(void** blocks, u64 threads) const {
     u64 const i = global_thread_index();
@@ -168,19 +168,19 @@ inline void append_results(std::vector<result>& results, result base_row, one_ca
     append("first_malloc", times.first_malloc_us, times.first_failures, threads, bytes_of_call);
 }
 
-/// The floor: what it takes to store a pointer a thread.
+/// The baseline: what it takes to store a pointer a thread.
 inline result null_result(char const* scenario, u64 threads, u32 repeat) {
   device_buffer<void*> blocks(threads);
   stopwatch watch;
-  result floor{.scenario = scenario, .allocator = "null", .operation = "malloc"};
-  floor.parameters = {{"bytes", 0}, {"threads", threads}};
-  floor.operations = static_cast<double>(threads);
+  result baseline{.scenario = scenario, .allocator = "null", .operation = "malloc"};
+  baseline.parameters = {{"bytes", 0}, {"threads", threads}};
+  baseline.operations = static_cast<double>(threads);
   for (u32 round = 0; round < warm_up_rounds + repeat; ++round) {
     auto const time =
         watch.microseconds([&] { launch(shape_for(threads), store_once{}, blocks.data(), blocks.size()); });
-    if (round >= warm_up_rounds) floor.times_us.push_back(time);
+    if (round >= warm_up_rounds) baseline.times_us.push_back(time);
   }
-  return floor;
+  return baseline;
 }
 
 }}  // namespace warpheap::bench::WARPHEAP_BACKEND

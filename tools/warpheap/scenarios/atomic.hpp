@@ -203,7 +203,7 @@ inline scenario about_atomic() {
       .rank = 40,
       .uses = {{options::workers, "32, 128, ... 131072"}, {options::thread_blocks, "means over the list; default 256"}},
       .ignores = {"--pool"},
-      .floor = atomics<>,
+      .baseline = atomics<>,
   };
 }
 

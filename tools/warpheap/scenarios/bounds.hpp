@@ -153,7 +153,7 @@ inline scenario about_bounds() {
                {options::ranges, "the first"},
                {options::threads, "1048576, and 262144 for its churn"},
                {options::rounds}},
-      .floor =
+      .baseline =
           [](request const& asked) {
             return bounds(test_subject<default_allocator>{.name = default_allocator::creation_type::name}, asked);
           },

@@ -4,7 +4,7 @@
 // Sizes: `sizes`; threads: `threads`.
 #pragma once
 
-#include "measure/free_floor.hpp"
+#include "measure/free_baseline.hpp"
 #include "measure/one_call.hpp"
 #include "scenario.hpp"
 
@@ -30,9 +30,9 @@ std::vector<result> burst(test_subject<Allocator> const& subject, request const&
 }
 
 /// The least that a malloc and a free cost, whatever the allocator.
-inline std::vector<result> burst_floor(request const& asked) {
+inline std::vector<result> burst_baseline(request const& asked) {
   u64 const threads = default_for_backend(asked[options::threads], u64{1} << 20, u64{1} << 13);
-  return {null_result("burst", threads, asked.repeat), free_floor("burst", threads, warm_up_rounds, asked.repeat)};
+  return {null_result("burst", threads, asked.repeat), free_baseline("burst", threads, warm_up_rounds, asked.repeat)};
 }
 
 inline scenario about_burst() {
@@ -41,7 +41,7 @@ inline scenario about_burst() {
       .text = "every thread one call, one size",
       .rank = 10,
       .uses = {{options::sizes}, {options::threads, "1048576"}},
-      .floor = burst_floor,
+      .baseline = burst_baseline,
   };
 }
 

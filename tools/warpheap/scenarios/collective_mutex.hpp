@@ -162,7 +162,7 @@ inline scenario about_collective_mutex() {
       .rank = 30,
       .uses = {{options::workers, "32, 128, ... 32768"}, {options::thread_blocks, "means over the list; default 256"}},
       .ignores = {"--pool"},
-      .floor = mutexes<>,
+      .baseline = mutexes<>,
   };
 }
 

@@ -166,7 +166,7 @@ inline scenario about_graph_scaling() {
       .rank = 40,
       .uses = {{options::scale, "20"}, {options::gpus}},
       .pool = {.gpu = u64{4} << 30, .host = u64{16} << 20},
-      .floor = [](request const& asked) { return tool::graph_scaling{asked}.rows(); },
+      .baseline = [](request const& asked) { return tool::graph_scaling{asked}.rows(); },
   };
 }
 

@@ -309,7 +309,7 @@ inline scenario about_growth() {
                {options::threads, "1048576, and 262144 for its churn"},
                {options::rounds, "of its churn"},
                {options::kernels, "of a round of its long churn"}},
-      .floor = [](request const& asked) { return growth_scenario<>{asked}.rows(); },
+      .baseline = [](request const& asked) { return growth_scenario<>{asked}.rows(); },
   };
 }
 

@@ -135,7 +135,7 @@ inline scenario about_instruction_latency() {
       .kind = scenario_kind::of_primitives,
       .rank = 60,
       .ignores = {"--pool"},
-      .floor = instruction_latency,
+      .baseline = instruction_latency,
   };
 }
 

@@ -32,7 +32,7 @@ std::vector<result> mixed(test_subject<Allocator> const& subject, request const&
   return results;
 }
 
-inline result mixed_floor(request const& asked) {
+inline result mixed_baseline(request const& asked) {
   return null_result("mixed", default_for_backend(asked[options::threads], u64{1} << 20, u64{1} << 13), asked.repeat);
 }
 
@@ -42,7 +42,7 @@ inline scenario about_mixed() {
       .text = "every thread one call, a size of its own",
       .rank = 20,
       .uses = {{options::ranges}, {options::threads, "1048576"}},
-      .floor = [](request const& asked) { return std::vector{mixed_floor(asked)}; },
+      .baseline = [](request const& asked) { return std::vector{mixed_baseline(asked)}; },
   };
 }
 

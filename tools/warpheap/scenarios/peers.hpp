@@ -185,7 +185,7 @@ inline scenario about_peers() {
       .kind = scenario_kind::of_default_allocator,
       .rank = 30,
       .uses = {{options::sizes, "the first"}, {options::threads, "1048576"}},
-      .floor = [](request const& asked) { return peers_scenario<>{asked}.rows(); },
+      .baseline = [](request const& asked) { return peers_scenario<>{asked}.rows(); },
   };
 }
 

@@ -138,7 +138,7 @@ inline u64 placement_threads(request const& asked, u64 bytes) {
 }
 
 /// The work on packed arrays alone.
-inline std::vector<result> placement_floor(request const& asked) {
+inline std::vector<result> placement_baseline(request const& asked) {
   std::vector<result> rows;
   auto const sizes = placement_sizes(asked);
   for (u64 const bytes : sizes) {
@@ -279,7 +279,7 @@ inline scenario about_placement() {
                {options::ranges, "the first, of its churn"},
                {options::threads, "100000, and 262144 for its churn"},
                {options::rounds, "of its churn"}},
-      .floor = placement_floor,
+      .baseline = placement_baseline,
   };
 }
 

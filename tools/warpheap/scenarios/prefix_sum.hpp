@@ -88,7 +88,7 @@ bool time_both(std::vector<result>& rows, result row, u32 repeat, Ask ask, GiveB
 }
 
 /// The scan and one allocation.
-inline std::vector<result> prefix_sum_floor(request const& asked) {
+inline std::vector<result> prefix_sum_baseline(request const& asked) {
   std::vector<result> rows;
   for_each_prefix_sum(asked, "one piece", [&](size_draw draw, u64 threads, result row) {
     row.primitive = "one_piece";
@@ -141,7 +141,7 @@ inline scenario about_prefix_sum() {
       .text = "a call a thread against sizes, scan and one allocation",
       .rank = 170,
       .uses = {{options::ranges}, {options::workers, "1024, 32768, 1048576"}},
-      .floor = prefix_sum_floor,
+      .baseline = prefix_sum_baseline,
   };
 }
 

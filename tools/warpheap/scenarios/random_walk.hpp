@@ -320,7 +320,7 @@ inline scenario about_random_walk() {
       .kind = scenario_kind::of_primitives,
       .rank = 50,
       .uses = {{options::workers, "1024, 4096, ... 262144"}, {options::page_shares}},
-      .floor = random_walk,
+      .baseline = random_walk,
   };
 }
 

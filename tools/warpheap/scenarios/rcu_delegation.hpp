@@ -254,7 +254,7 @@ inline scenario about_rcu_delegation() {
                {options::thread_blocks, "means over the list; default 256"},
                {options::readers_per_writer}},
       .ignores = {"--pool"},
-      .floor = rcu_delegation<>,
+      .baseline = rcu_delegation<>,
   };
 }
 

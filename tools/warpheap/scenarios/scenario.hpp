@@ -30,7 +30,7 @@ struct default_pools {
 
 struct scenario {
   using run_function = std::function<std::vector<result>(std::string const& allocator, request const&)>;
-  using floor_function = std::function<std::vector<result>(request const&)>;
+  using baseline_function = std::function<std::vector<result>(request const&)>;
 
   std::string name;
   std::string text;  ///< what help says of it, in a line
@@ -42,9 +42,9 @@ struct scenario {
   std::vector<used_option> uses = {};
   std::vector<std::string> ignores = {};
   default_pools pool = {};
-  bool measures_variants = false;  ///< the configurations of papers as well: with_variants()
-  run_function run = {};           ///< one allocator's rows; empty: all rows are those of `floor`
-  floor_function floor = {};       ///< rows without an allocator: a floor, or primitives
+  bool measures_variants = false;   ///< the configurations of papers as well: with_variants()
+  run_function run = {};            ///< one allocator's rows; empty: `baseline` has all rows
+  baseline_function baseline = {};  ///< rows without an allocator: a baseline, or primitives
 
   bool measures_allocators() const { return static_cast<bool>(run); }
 };

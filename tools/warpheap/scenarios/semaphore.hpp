@@ -210,7 +210,7 @@ inline scenario about_semaphore() {
                {options::batch},
                {options::batch_ns}},
       .ignores = {"--pool"},
-      .floor = semaphore,
+      .baseline = semaphore,
   };
 }
 

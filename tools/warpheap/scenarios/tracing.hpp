@@ -164,7 +164,7 @@ inline scenario about_tracing() {
       .uses = {{options::sizes, "the first"},
                {options::threads, "1048576"},
                {options::rounds, "of 64 steps of other work"}},
-      .floor = [](request const& asked) { return tracing(asked); },
+      .baseline = [](request const& asked) { return tracing(asked); },
   };
 }
 

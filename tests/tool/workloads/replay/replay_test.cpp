@@ -99,7 +99,7 @@ TEST(Replay, EmptiesTheHeapWhereTheProgramResetIt) {
 
 TEST(Replay, HasAFloorOfTheSameCalls) {
   auto const plan = plan_of(trace_of_kernels());
-  auto const row = replay::floor_of({.plan = &plan, .pool_bytes = mebibyte, .repeat = 3});
+  auto const row = replay::baseline_of({.plan = &plan, .pool_bytes = mebibyte, .repeat = 3});
   EXPECT_EQ(row.allocator, "null");
   EXPECT_THAT(row.times_us, SizeIs(3));
   EXPECT_EQ(row.parameters, replayed(sound<default_allocator>(), trace_of_kernels()).parameters);

@@ -20,7 +20,7 @@ struct replay_job {
   /// The calls of a trace, made again.
   bench::result (*run)(std::string const& allocator, replay_settings const& settings);
   /// Its kernels without an allocator.
-  bench::result (*floor)(replay_settings const& settings);
+  bench::result (*baseline)(replay_settings const& settings);
 };
 
 }  // namespace warpheap::tool

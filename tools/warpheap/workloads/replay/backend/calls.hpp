@@ -152,7 +152,7 @@ struct inspect_the_rest {
   }
 };
 
-/// The calls of no allocator: the floor of a replay.
+/// The calls of no allocator: the baseline of a replay.
 struct no_calls {
   static constexpr allocator_traits traits{};
 

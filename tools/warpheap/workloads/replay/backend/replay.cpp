@@ -11,8 +11,8 @@ bench::result run_replay(std::string const& allocator, replay_settings const& se
   });
 }
 
-bench::result run_replay_floor(replay_settings const& settings) { return replay::floor_of(settings); }
+bench::result run_replay_baseline(replay_settings const& settings) { return replay::baseline_of(settings); }
 
-part_registration const added_replay_job{replay_job{run_replay, run_replay_floor}};
+part_registration const added_replay_job{replay_job{run_replay, run_replay_baseline}};
 
 }}}  // namespace warpheap::tool::WARPHEAP_BACKEND

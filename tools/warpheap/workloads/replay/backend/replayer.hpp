@@ -141,8 +141,8 @@ class replayer {
   bench::result row_;
 };
 
-/// The floor: the same kernels, whose calls do nothing.
-inline bench::result floor_of(replay_settings const& settings) {
+/// The baseline: the same kernels, whose calls do nothing.
+inline bench::result baseline_of(replay_settings const& settings) {
   device_plan plan{*settings.plan};
   bench::stopwatch watch;
   auto row = row_of("null", settings);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The chain of dependent operations that no free can avoid in the protocol of slab_bitmap, without
-// an allocator: a floor for the cost of a free. Another protocol may have a shorter chain.
+// an allocator: a baseline for the cost of a free. Another protocol may have a shorter chain.
 //
 //   thread   its stored pointer -> the header of the pointer's slab, a byte of a small table that
 //            never changes
@@ -69,7 +69,7 @@ struct run_free_chain {
 };
 
 /// The row of `scenario` for `threads` frees.
-inline result free_floor(char const* scenario, u64 threads, u32 warm_up, u32 repeat) {
+inline result free_baseline(char const* scenario, u64 threads, u32 warm_up, u32 repeat) {
   auto const shape = shape_for(threads);
   u64 const pointers = u64{shape.blocks} * shape.threads, warps = pointers / warp_lanes;
   device_buffer<u64> const stored(pointers), words(warps), strays(1);
@@ -79,20 +79,20 @@ inline result free_floor(char const* scenario, u64 threads, u32 warm_up, u32 rep
   free_chain const chain{stored.data(), headers.data(), words.data(), counts.data(), strays.data()};
   launch(shape, fill_free_chain{}, chain, warps);
 
-  result floor{.scenario = scenario, .allocator = "null", .operation = "free"};
-  floor.parameters = {{"bytes", 0}, {"threads", threads}};
-  floor.operations = static_cast<double>(threads);
+  result baseline{.scenario = scenario, .allocator = "null", .operation = "free"};
+  baseline.parameters = {{"bytes", 0}, {"threads", threads}};
+  baseline.operations = static_cast<double>(threads);
   stopwatch watch;
   for (u32 round = 0; round < warm_up + repeat; ++round) {
     backend::fill_bytes(words.data(), 0xff, words.size_bytes());
     auto const time = watch.microseconds([&] { launch(shape, run_free_chain{}, chain); });
-    if (round >= warm_up) floor.times_us.push_back(time);
+    if (round >= warm_up) baseline.times_us.push_back(time);
   }
   u64 freed = 0;
   for (u64 const left : counts.to_host()) freed += free_chain::first_count - left;
   if (freed != pointers * (warm_up + repeat) || strays[0])
-    floor.fault = std::to_string(freed) + " blocks counted for " + std::to_string(pointers * (warm_up + repeat));
-  return floor;
+    baseline.fault = std::to_string(freed) + " blocks counted for " + std::to_string(pointers * (warm_up + repeat));
+  return baseline;
 }
 
 }}  // namespace warpheap::bench::WARPHEAP_BACKEND
