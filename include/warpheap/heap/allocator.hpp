@@ -63,7 +63,7 @@ class allocator {
     if constexpr (frames && knows_its_pool<source_type>) {
       // not in our pool, so we must not read it
       if (!source_.contains(memory)) return source_.destroy(memory);
-      if (!may_be_part(memory)) return;
+      if (!may_be_sub_block(memory)) return;
     }
     if constexpr (guards_access) close(memory);
     source_.destroy(Distribution::release(memory));
@@ -128,7 +128,7 @@ class allocator {
   /// owns() exists too.
   WARPHEAP_DEVICE size_t usable_size(void const* memory) const
       requires(frames || (as_created && knows_block_size<source_type>)) {
-    if constexpr (frames) return may_be_part(memory) ? Distribution::usable_size(memory) : 0;
+    if constexpr (frames) return may_be_sub_block(memory) ? Distribution::usable_size(memory) : 0;
     else return opened_size(memory);
   }
 
@@ -187,7 +187,7 @@ class allocator {
   }
 
   /// Whether the bytes before `memory`, which say whether a part starts there, can be read.
-  WARPHEAP_DEVICE bool may_be_part(void const* memory) const {
+  WARPHEAP_DEVICE bool may_be_sub_block(void const* memory) const {
     if constexpr (knows_its_pool<source_type>)
       return source_.contains(memory) && source_.contains(static_cast<u8 const*>(memory) - Distribution::alignment) &&
              reinterpret_cast<u64>(memory) % Distribution::alignment == 0;

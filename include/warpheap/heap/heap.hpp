@@ -286,7 +286,7 @@ class basic_heap {
     if constexpr (frames) {
       std::vector<u64> created;
       for_each_created([&](void* memory, size_t) { created.push_back(reinterpret_cast<u64>(memory)); });
-      distribution_type::for_each_live_part(created, visit);
+      distribution_type::for_each_live_sub_block(created, visit);
     } else {
       for_each_created(visit);
     }

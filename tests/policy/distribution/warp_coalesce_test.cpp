@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the conformance suite does not cover of warp_coalesce: that requests are combined, when a
-// block comes back, what happens when there is room for parts but not for all together, what misuse
-// it notices, and what its memory costs.
+// block comes back, what happens when there is room for sub-blocks but not for all together, what
+// misuse it notices, and what its memory costs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -106,7 +106,7 @@ TEST(WarpCoalesce, GivesTheBlockBackWithItsLastPart) {
     auto const blocks = ask(heap, std::vector<u64>(64, 40));
     EXPECT_EQ(created_blocks(heap), 2u);
     free_some(heap, blocks, 1, 32);
-    EXPECT_EQ(created_blocks(heap), 2u) << "lane 0 of the first warp has its part";
+    EXPECT_EQ(created_blocks(heap), 2u) << "lane 0 of the first warp has its sub-block";
     expect_sound(heap, 33);
     free_some(heap, blocks, 0, 40);  // lanes 1 to 31 free theirs a second time
     EXPECT_EQ(created_blocks(heap), 1u);
@@ -225,7 +225,7 @@ TEST(WarpCoalesce, CountsAPartOnceHoweverManyFreeIt) {
     auto const blocks = ask(heap, std::vector<u64>(32, 48));
     launch({2, 40}, free_all_by_all{}, heap.ref(), static_cast<void* const*>(blocks.data()), u64{31});
     synchronize();
-    EXPECT_EQ(created_blocks(heap), 1u) << "lane 31's part is live";
+    EXPECT_EQ(created_blocks(heap), 1u) << "lane 31's sub-block is live";
     expect_sound(heap, 1);
     launch({2, 40}, free_all_by_all{}, heap.ref(), static_cast<void* const*>(blocks.data()), u64{32});
     synchronize();
@@ -270,8 +270,8 @@ TEST(WarpCoalesce, ListsPartsWhereverTheyStartInTheirBlock) {
   });
 }
 
-/// In rounds: takes a part, checks that the word that belongs to its place is as the last owner
-/// left it, and frees the part.
+/// In rounds: takes a sub-block, checks that the word that belongs to its place is as the last
+/// owner left it, and frees the sub-block.
 struct pass_on {
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, u64 rounds, u64 bytes, u64* words, u64 count, u64* raised) const {
@@ -306,7 +306,7 @@ TEST(WarpCoalesce, OrdersEveryPartsOwnerBeforeTheBlocksNext) {
 }
 
 /// What docs/design/warp_coalesce.md says: a warp's block of n (16 + b) bytes, rounded up to its
-/// class, for one live part.
+/// class, for one live sub-block.
 TEST(WarpCoalesce, HoldsAWholeBlockForItsLastPart) {
   for (u64 const bytes : {16, 48, 64, 112}) {
     coalesced_heap const heap{8_MiB};
@@ -316,7 +316,7 @@ TEST(WarpCoalesce, HoldsAWholeBlockForItsLastPart) {
     for (u64 live = 32; live >= 1; live /= 2) {
       EXPECT_EQ(heap.statistics().live_bytes, warps * live * bytes);
       EXPECT_EQ(heap.ref().creation().snapshot().statistics().live_bytes, warps * created)
-          << live << " of 32 parts are live";
+          << live << " of 32 sub-blocks are live";
       for (u64 warp = 0; warp < warps; ++warp)
         free_some(heap, blocks, 32 * warp + live / 2 + (live == 1 ? 1 : 0), 32 * warp + live);
     }

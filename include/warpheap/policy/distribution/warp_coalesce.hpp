@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The small requests of a warp as one. A leader asks the creation policy for the sum of what the
-// lanes that are together want, and each lane gets a part. That is one request in place of
-// thirty-two; the block goes back when its last part is freed.
+// lanes that are together want, and each lane gets a sub-block. That is one request in place of
+// thirty-two; the block goes back when its last sub-block is freed.
 //
-// Cost: 16 bytes a part, a few ballots a call, one atomic a warp and block to free; and idle
-// memory, because a freed part serves no request until its neighbours are freed too. Any creation
-// policy will do that aligns to 16 and has no smaller pages. Lanes that ask together need not free
-// together.
+// Cost: 16 bytes a sub-block, a few ballots a call, one atomic a warp and block to free; and idle
+// memory, because a freed sub-block serves no request until its neighbours are freed too. Any
+// creation policy will do that aligns to 16 and has no smaller pages. Lanes that ask together need
+// not free together.
 // Sources: XMalloc (Huang et al. 2010) after Eckert 2014, section 4.3.3 ("XMallocSIMD");
 // docs/design/warp_coalesce.md.
 #pragma once
@@ -15,7 +15,7 @@
 #include "../config_text.hpp"
 #include "../defaults.hpp"
 #include "warp_coalesce/listing.hpp"
-#include "warp_coalesce/part.hpp"
+#include "warp_coalesce/sub_block.hpp"
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace distribution {
 
@@ -41,14 +41,14 @@ class basic_warp_coalesce {
   static constexpr char const* name = "warp_coalesce";
   static constexpr warp_coalesce_config config = Config;
   static constexpr size_t page_bytes = Config.page_bytes;
-  /// The alignment that created blocks must have, and that parts have then.
-  static constexpr size_t alignment = part_header::unit;
+  /// The alignment that created blocks must have, and that sub-blocks have then.
+  static constexpr size_t alignment = sub_block_header::unit;
   /// The largest request that is combined.
-  static constexpr size_t most_combined = page_bytes / warp_lanes - part_header::unit;
+  static constexpr size_t most_combined = page_bytes / warp_lanes - sub_block_header::unit;
 
-  /// What is left of a creation policy's promises. A freed part serves no request before its block
-  /// is freed, so nullptr may come while there is room in parts. A second free is ignored, and not
-  /// counted, as long as the memory was not handed out again.
+  /// What is left of a creation policy's promises. A freed sub-block serves no request before its
+  /// block is freed, so nullptr may come while there is room in sub-blocks. A second free is
+  /// ignored, and not counted, as long as the memory was not handed out again.
   template <class Traits>
   WARPHEAP_HOST_DEVICE static constexpr Traits adjust(Traits promised) {
     Traits left = promised;
@@ -59,7 +59,7 @@ class basic_warp_coalesce {
     left.detects_misuse = left.exact_out_of_memory = left.whole_pool = false;
     if constexpr (requires { left.one_pass_refusals; }) left.one_pass_refusals = false;
     if constexpr (requires { left.largest_bytes; })
-      if (left.largest_bytes != ~size_t{0}) left.largest_bytes -= part_header::unit;
+      if (left.largest_bytes != ~size_t{0}) left.largest_bytes -= sub_block_header::unit;
     return left;
   }
 
@@ -87,22 +87,22 @@ class basic_warp_coalesce {
     return is_small ? combine(same_heap(together)) : framed_bytes(bytes);
   }
 
-  /// This lane's part of the created block, the leader's `memory`; nullptr if that is nullptr.
+  /// This lane's sub-block of the created block, the leader's `memory`; nullptr if that is nullptr.
   WARPHEAP_DEVICE void* distribute(void* memory) {
     if (!combined()) return frame(memory, bytes_);
     lane_group const group = group_of(active_);
     u64 const units = units_of(bytes_);
-    // coalesce.P2: before any lane of the group can free its part.
+    // coalesce.P2: before any lane of the group can free its sub-block.
     if (group.leads && memory)
-      static_cast<part_header*>(memory)->write(units, 0, group.size - 1, 0, low_mask32(group.size));
+      static_cast<sub_block_header*>(memory)->write(units, 0, group.size - 1, 0, low_mask32(group.size));
     u8* const block = static_cast<u8*>(simt::shuffle(active_, memory, group.leader));
-    // The leader's acquire covers the other lanes' parts: what the old owners wrote happens before
-    // what these lanes write.
+    // The leader's acquire covers the other lanes' sub-blocks: what the old owners wrote happens
+    // before what these lanes write.
     simt::sync_warp(active_);
     if (!block) return nullptr;
-    auto* const header = reinterpret_cast<part_header*>(block) + before_;
+    auto* const header = reinterpret_cast<sub_block_header*>(block) + before_;
     if (!group.leads) header->write(units, group.rank, group.size - 1, before_, 0);  // coalesce.P3
-    return header->part();
+    return header->sub_block();
   }
 
   /// Whether the request was for several lanes.
@@ -113,49 +113,50 @@ class basic_warp_coalesce {
   WARPHEAP_HOST_DEVICE static constexpr size_t framed_bytes(size_t bytes, size_t wanted_alignment = alignment) {
     size_t const lead = wanted_alignment < alignment ? alignment : wanted_alignment;
     if (bytes == 0) return 0;
-    bool const possible = lead <= most_lead && bytes <= part_header::most_units * part_header::unit;
-    return possible ? units_of(bytes) * part_header::unit + lead : ~size_t{0} - part_header::unit + 1;
+    bool const possible = lead <= most_lead && bytes <= sub_block_header::most_units * sub_block_header::unit;
+    return possible ? units_of(bytes) * sub_block_header::unit + lead : ~size_t{0} - sub_block_header::unit + 1;
   }
 
-  /// The part in a block `memory` of framed_bytes() at that alignment, which was created for this
-  /// lane alone; nullptr if `memory` is nullptr.
+  /// The sub-block in a block `memory` of framed_bytes() at that alignment, which was created for
+  /// this lane alone; nullptr if `memory` is nullptr.
   WARPHEAP_DEVICE static void* frame(void* memory, size_t bytes, size_t wanted_alignment = alignment) {
     if (!memory) return nullptr;
-    auto* const first = static_cast<part_header*>(memory);
-    u32 const ahead = wanted_alignment <= alignment ? 0 : static_cast<u32>(wanted_alignment / part_header::unit - 1);
+    auto* const first = static_cast<sub_block_header*>(memory);
+    u32 const ahead =
+        wanted_alignment <= alignment ? 0 : static_cast<u32>(wanted_alignment / sub_block_header::unit - 1);
     if (ahead != 0) first->write(ahead, 1, 0, 0, 0);  // points on to the header
     first[ahead].write(units_of(bytes), 0, 0, ahead, 1);
-    return first[ahead].part();
+    return first[ahead].sub_block();
   }
 
   /// What the creation policy gets back now that the caller frees `memory`: the block, if this was
-  /// its last part, else nullptr. It is nullptr too if `memory` was freed already or starts no
-  /// part. Any lanes, converged or not.
+  /// its last sub-block, else nullptr. It is nullptr too if `memory` was freed already or starts no
+  /// sub-block. Any lanes, converged or not.
   WARPHEAP_DEVICE static void* release(void* memory) {
     if (!memory) return nullptr;
-    part_header* const header = header_of(memory);
-    if (!header->is_sealed_now()) return nullptr;
-    header->break_seal();
+    sub_block_header* const header = header_of(memory);
+    if (!header->is_live_now()) return nullptr;
+    header->mark_freed();
     if (header->last() == 0) return header->created();
     return release_together(header->created(), 1u << header->index());
   }
 
-  /// Bytes that a caller may use at `memory`; 0 if no live part starts there. The 16 bytes before
-  /// `memory` must be readable.
+  /// Bytes that a caller may use at `memory`; 0 if no live sub-block starts there. The 16 bytes
+  /// before `memory` must be readable.
   WARPHEAP_DEVICE static size_t usable_size(void const* memory) {
-    part_header* const header = header_of(memory);
-    return header->is_sealed_now() ? header->bytes() : 0;
+    sub_block_header* const header = header_of(memory);
+    return header->is_live_now() ? header->bytes() : 0;
   }
 
-  /// The block that the live part at `memory` lies in.
+  /// The block that the live sub-block at `memory` lies in.
   WARPHEAP_DEVICE static void* created(void const* memory) { return header_of(memory)->created(); }
 
 #if !defined(__CUDACC_RTC__)
-  /// Calls visit(address, bytes) for every live part of blocks that start at `created`, in that
-  /// order.
+  /// Calls visit(address, bytes) for every live sub-block of blocks that start at `created`, in
+  /// that order.
   template <class Visitor>
-  static void for_each_live_part(std::vector<u64> const& created, Visitor visit) {
-    warpheap::for_each_live_part(created, visit);
+  static void for_each_live_sub_block(std::vector<u64> const& created, Visitor visit) {
+    warpheap::for_each_live_sub_block(created, visit);
   }
 #endif
 
@@ -163,7 +164,7 @@ class basic_warp_coalesce {
   static constexpr size_t most_lead = size_t{1} << 35;  ///< an alignment that `back` can still span
 
   WARPHEAP_HOST_DEVICE static constexpr u64 units_of(size_t bytes) {
-    return bytes / part_header::unit + (bytes % part_header::unit != 0);
+    return bytes / sub_block_header::unit + (bytes % sub_block_header::unit != 0);
   }
 
   /// The lanes of `active`, all of which call, ask for one block. Each learns how many units lie
@@ -174,26 +175,26 @@ class basic_warp_coalesce {
     u32 const mine = static_cast<u32>(units_of(bytes_)) + 1;
     u32 all = 0;
     before_ = 0;
-    for (u32 bit = 0; (page_bytes / warp_lanes / part_header::unit) >> bit != 0; ++bit) {
+    for (u32 bit = 0; (page_bytes / warp_lanes / sub_block_header::unit) >> bit != 0; ++bit) {
       u32 const votes = simt::ballot(active, (mine >> bit) & 1);
       before_ += popcount(votes & simt::lanes_below()) << bit;
       all += popcount(votes) << bit;
     }
-    return before_ == 0 ? all * part_header::unit : 0;
+    return before_ == 0 ? all * sub_block_header::unit : 0;
   }
 
-  /// Frees a part for each lane here; parts in the same block by one operation.
+  /// Frees a sub-block for each lane here; sub-blocks in the same block by one operation.
   WARPHEAP_DEVICE static void* release_together(u8* created, u32 part) {
     lane_group const group = group_by(simt::active_mask(), reinterpret_cast<u64>(created));
     u32 const parts = simt::reduce_or(group.mask, part);
-    // The leader's release covers the other lanes' last writes to their parts only because they are
-    // ordered here.
+    // The leader's release covers the other lanes' last writes to their sub-blocks only because
+    // they are ordered here.
     simt::sync_warp(group.mask);
     if (!group.leads) return nullptr;
-    u32& live = reinterpret_cast<part_header*>(created)->live;
-    // coalesce.P2. release: what the owners of these parts wrote happens before the return of the
-    // block. acquire: the thread that returns the block has received the writes to all parts, which
-    // so happen before the next owner. Each pairs with the other.
+    u32& live = reinterpret_cast<sub_block_header*>(created)->live;
+    // coalesce.P2. release: what the owners of these sub-blocks wrote happens before the return of
+    // the block. acquire: the thread that returns the block has received the writes to all
+    // sub-blocks, which so happen before the next owner. Each pairs with the other.
     u32 const old = atomic_ref<u32>{live}.fetch_and(~parts, order::acq_rel);
     return (old & parts) != 0 && (old & ~parts) == 0 ? created : nullptr;
   }

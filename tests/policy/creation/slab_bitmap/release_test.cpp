@@ -106,8 +106,8 @@ TEST(SlabBitmapRelease, FreesEachBlockThatIsNamedAndCountsEveryOtherFree) {
       test::for_each_schedule(24, [&] { expect_frees_what_is_named({shape, with_runs}); });
 }
 
-// A warp's blocks that lie in a row may go on in another bitmap word, or in the next slab. Where one
-// is free already, only that lane's free counts as a second one.
+// A warp's blocks that lie in a row may go on in another bitmap word, or in the next slab. Where
+// one is free already, only that lane's free counts as a second one.
 TEST(SlabBitmapRelease, FreesBlocksInARowWhereverTheRowBegins) {
   for (u64 const bytes : {u64{16}, u64{64}, u64{1024}, slab_bytes / 2}) {
     u32 const count = static_cast<u32>(std::max(2 * slab_bytes / bytes, u64{64}));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The live parts of created blocks, listed for the host when the heap is quiet.
+// The live sub-blocks of created blocks, listed for the host when the heap is quiet.
 #pragma once
 
-#include "part.hpp"
+#include "sub_block.hpp"
 
 #if !defined(__CUDACC_RTC__)
 
@@ -13,42 +13,44 @@
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
-/// One live part as the host sees it; address 0 if there is none.
-struct listed_part {
+/// One live sub-block as the host sees it; address 0 if there is none.
+struct listed_sub_block {
   u64 address;
   u64 bytes;
 };
 
-/// Writes the live parts of block i to the 32 entries from 32 i of `parts`, which are zero.
-struct list_parts {
-  WARPHEAP_DEVICE void operator()(u64 const* created, u64 count, listed_part* parts) const {
+/// Writes the live sub-blocks of block i to the 32 entries from 32 i of `sub-blocks`, which are
+/// zero.
+struct list_sub_blocks {
+  WARPHEAP_DEVICE void operator()(u64 const* created, u64 count, listed_sub_block* parts) const {
     u64 const i = global_thread_index();
     if (i >= count) return;
-    auto const* header = reinterpret_cast<part_header const*>(created[i]);
-    if (header->is_sealed() && header->points_on())
-      header = reinterpret_cast<part_header const*>(created[i] + header->bytes());
+    auto const* header = reinterpret_cast<sub_block_header const*>(created[i]);
+    if (header->is_live() && header->points_on())
+      header = reinterpret_cast<sub_block_header const*>(created[i] + header->bytes());
     u32 const last = header->last();
     for (u32 index = 0; index <= last; ++index) {
       // a block that its owner has not framed
-      if (!header->is_sealed() && !header->was_sealed()) return;
-      if (header->is_sealed()) parts[i * warp_lanes + index] = {reinterpret_cast<u64>(header->part()), header->bytes()};
+      if (!header->is_live() && !header->was_live()) return;
+      if (header->is_live())
+        parts[i * warp_lanes + index] = {reinterpret_cast<u64>(header->sub_block()), header->bytes()};
       // coalesce.P4
-      header = reinterpret_cast<part_header const*>(header->part() + header->bytes());
+      header = reinterpret_cast<sub_block_header const*>(header->sub_block() + header->bytes());
     }
   }
 };
 
-/// Calls visit(address, bytes) for every live part of the blocks that start at `created`, in their
-/// order.
+/// Calls visit(address, bytes) for every live sub-block of the blocks that start at `created`, in
+/// their order.
 template <class Visitor>
-void for_each_live_part(std::vector<u64> const& created, Visitor visit) {
+void for_each_live_sub_block(std::vector<u64> const& created, Visitor visit) {
   constexpr size_t at_once = 16384;
   for (size_t first = 0; first < created.size(); first += at_once) {
     size_t const count = (std::min)(at_once, created.size() - first);
     device_buffer<u64> const blocks{
         {created.begin() + static_cast<i64>(first), created.begin() + static_cast<i64>(first + count)}};
-    device_buffer<listed_part> const parts(count * warp_lanes);
-    launch(shape_for(count), list_parts{}, static_cast<u64 const*>(blocks.data()), u64{count}, parts.data());
+    device_buffer<listed_sub_block> const parts(count * warp_lanes);
+    launch(shape_for(count), list_sub_blocks{}, static_cast<u64 const*>(blocks.data()), u64{count}, parts.data());
     synchronize(stream_view{});
     for (auto const& part : parts.to_host())
       if (part.address) visit(reinterpret_cast<void*>(part.address), static_cast<size_t>(part.bytes));
