@@ -118,8 +118,8 @@ class Project:
 
 
 def distance(header, test):
-    """How far a test is from a header: 0 for the test of its name, 1 for its folder's, 2 for an allocator's conformance, 3 for an
-    exploration, 20 for others."""
+    """How far a test is from a header: 0 for the test of its name, 1 for its allocator's conformance, 2 for its
+    folder's, 3 for an exploration, 20 for others."""
     at, name = pathlib.PurePosixPath(header), pathlib.PurePosixPath(test).relative_to("tests")
     folder = list(at.parent.parts)
     stem = name.name.removesuffix("_test.cpp")
@@ -127,11 +127,11 @@ def distance(header, test):
     if parts == folder and (stem == at.stem or stem.startswith(f"{at.stem}_")):
         return 0
     if parts == ["conformance"] and stem in (at.stem, at.parent.name):
-        return 2
+        return 1
     if parts == ["explore"]:
         return 3
     is_near = parts == folder if folder != ["policy", "creation"] else parts == [*folder, at.stem]
-    return 1 if is_near or [*parts, stem] == folder else 20
+    return 2 if is_near or [*parts, stem] == folder else 20
 
 
 def digest(content):
