@@ -52,7 +52,7 @@ struct subject {
 launch_shape shape_of(u64 seed, u32 lanes) { return seed % 3 == 2 ? launch_shape{1, lanes} : launch_shape{lanes, 1}; }
 
 /// A program of up to five calls by `lanes` lanes that a seed draws, under schedules of random
-/// priorities, with weak memory for one seed in two.
+/// priorities, with weak memory for one seed in two. So few calls that take 2^18 steps hang.
 template <class Creation, class Divide>
 explore::exploration_result explore_drawn_program(subject const& what, u64 seed, u32 lanes, u64 schedules,
                                                   Divide divide) {

@@ -122,7 +122,7 @@ TEST_F(Interruption, OfBenchShowsTheRowsThatWereFinishedAndLeavesTheFile) {
     EXPECT_THAT(out, HasSubstr("malloc"));
     EXPECT_THAT(out, Not(HasSubstr("fill")));
     EXPECT_THAT(bench.seen(), HasSubstr("ending after this measurement"));
-    // Floors of malloc and free; malloc, free and first_malloc.
+    // Baselines of malloc and free; malloc, free and first_malloc.
     EXPECT_THAT(bench.seen(), EndsWith("interrupted with 5 rows finished; " + file + " is as it was\r\n"));
     auto const last_bar = bench.seen().rfind("%  fill");
     EXPECT_THAT(bench.seen().substr(last_bar), HasSubstr(wiped));

@@ -169,7 +169,7 @@ TEST(Scenarios, SayHowManyCallsFailedWhenThePoolIsTooSmall) {
   EXPECT_TRUE(results.front().checked());
 }
 
-TEST(Scenarios, BurstHasAFloorForMallocAndOneForFree) {
+TEST(Scenarios, BurstHasABaselineForMallocAndOneForFree) {
   for (u64 const threads : {u64{1}, u64{500}, u64{5000}}) {
     auto asked = small_request();
     asked[options::threads] = threads;

@@ -174,10 +174,10 @@ void declare_replay(CLI::App& to, replay_flags& flags) {
       "A trace is what a program asked of a heap that records it (docs/guide/traces.md). The same lanes make the same "
       "calls together, each warp in its order; where a warp frees a block that another one made in the same kernel, "
       "the kernel is cut before that. Allocator 'null' is the baseline: the same kernels, whose calls do nothing. A "
-      "time "
-      "is that of all kernels. Failures are calls that returned nullptr here and not in the program; what depends on "
-      "their blocks is not called (calls_not_made). Calls that the program was refused are made too, and freed at "
-      "once. Checked, in a pass that is not timed: no overlap, alignment, contents, zeroed memory, no lost block.");
+      "time is that of all kernels. Failures are calls that returned nullptr here and not in the program; what "
+      "depends on their blocks is not called (calls_not_made). Calls that the program was refused are made too, and "
+      "freed at once. Checked, in a pass that is not timed: no overlap, alignment, contents, zeroed memory, no lost "
+      "block.");
   to.add_option("trace", flags.trace, "The trace")->type_name("TRACE")->required();
   add_common_flags(to, flags.common,
                    {.host_pool = "the program's pool, or half of the memory if that is less",

@@ -184,9 +184,9 @@ class basic_warp_coalesce {
   }
 
   /// Frees a sub-block for each lane here; sub-blocks in the same block by one operation.
-  WARPHEAP_DEVICE static void* release_together(u8* created, u32 part) {
+  WARPHEAP_DEVICE static void* release_together(u8* created, u32 bit) {
     lane_group const group = group_by(simt::active_mask(), reinterpret_cast<u64>(created));
-    u32 const parts = simt::reduce_or(group.mask, part);
+    u32 const freed = simt::reduce_or(group.mask, bit);
     // The leader's release covers the other lanes' last writes to their sub-blocks only because
     // they are ordered here.
     simt::sync_warp(group.mask);
@@ -195,8 +195,8 @@ class basic_warp_coalesce {
     // coalesce.P2. release: what the owners of these sub-blocks wrote happens before the return of
     // the block. acquire: the thread that returns the block has received the writes to all
     // sub-blocks, which so happen before the next owner. Each pairs with the other.
-    u32 const old = atomic_ref<u32>{live}.fetch_and(~parts, order::acq_rel);
-    return (old & parts) != 0 && (old & ~parts) == 0 ? created : nullptr;
+    u32 const old = atomic_ref<u32>{live}.fetch_and(~freed, order::acq_rel);
+    return (old & freed) != 0 && (old & ~freed) == 0 ? created : nullptr;
   }
 
   size_t bytes_ = 0;

@@ -97,7 +97,7 @@ TEST(Replay, EmptiesTheHeapWhereTheProgramResetIt) {
   EXPECT_EQ(one_by_one.fault, "");
 }
 
-TEST(Replay, HasAFloorOfTheSameCalls) {
+TEST(Replay, HasABaselineOfTheSameCalls) {
   auto const plan = plan_of(trace_of_kernels());
   auto const row = replay::baseline_of({.plan = &plan, .pool_bytes = mebibyte, .repeat = 3});
   EXPECT_EQ(row.allocator, "null");

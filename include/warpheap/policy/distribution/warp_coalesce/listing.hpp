@@ -19,10 +19,9 @@ struct listed_sub_block {
   u64 bytes;
 };
 
-/// Writes the live sub-blocks of block i to the 32 entries from 32 i of `sub-blocks`, which are
-/// zero.
+/// Writes the live sub-blocks of block i to the 32 entries from 32 i of `found`, which are zero.
 struct list_sub_blocks {
-  WARPHEAP_DEVICE void operator()(u64 const* created, u64 count, listed_sub_block* parts) const {
+  WARPHEAP_DEVICE void operator()(u64 const* created, u64 count, listed_sub_block* found) const {
     u64 const i = global_thread_index();
     if (i >= count) return;
     auto const* header = reinterpret_cast<sub_block_header const*>(created[i]);
@@ -33,7 +32,7 @@ struct list_sub_blocks {
       // a block that its owner has not framed
       if (!header->is_live() && !header->was_live()) return;
       if (header->is_live())
-        parts[i * warp_lanes + index] = {reinterpret_cast<u64>(header->sub_block()), header->bytes()};
+        found[i * warp_lanes + index] = {reinterpret_cast<u64>(header->sub_block()), header->bytes()};
       // coalesce.P4
       header = reinterpret_cast<sub_block_header const*>(header->sub_block() + header->bytes());
     }
@@ -49,11 +48,11 @@ void for_each_live_sub_block(std::vector<u64> const& created, Visitor visit) {
     size_t const count = (std::min)(at_once, created.size() - first);
     device_buffer<u64> const blocks{
         {created.begin() + static_cast<i64>(first), created.begin() + static_cast<i64>(first + count)}};
-    device_buffer<listed_sub_block> const parts(count * warp_lanes);
-    launch(shape_for(count), list_sub_blocks{}, static_cast<u64 const*>(blocks.data()), u64{count}, parts.data());
+    device_buffer<listed_sub_block> const found(count * warp_lanes);
+    launch(shape_for(count), list_sub_blocks{}, static_cast<u64 const*>(blocks.data()), u64{count}, found.data());
     synchronize(stream_view{});
-    for (auto const& part : parts.to_host())
-      if (part.address) visit(reinterpret_cast<void*>(part.address), static_cast<size_t>(part.bytes));
+    for (auto const& each : found.to_host())
+      if (each.address) visit(reinterpret_cast<void*>(each.address), static_cast<size_t>(each.bytes));
   }
 }
 
