@@ -40,7 +40,7 @@ install: setup ## Tool, manual page, completion and headers to PREFIX (/usr/loca
 	  DESTDIR="$(DESTDIR)" cmake --install build/$(DEMO) --prefix "$(PREFIX)" --component $$component; done
 
 .PHONY: test
-test: setup ## Every test that needs no GPU, and the checks but for more-checks
+test: setup ## Tests that need no GPU, and checks, but for more-tests and more-checks
 	@scripts/test
 
 # Minutes for each allocator.
@@ -58,12 +58,13 @@ explore: setup ## Search and draw schedules of primitives and allocators, MINUTE
 sanitizers: setup ## Tests and injected faults of the host backend under ThreadSanitizer and AddressSanitizer
 	@scripts/test host-tsan host-asan
 
-.PHONY: more-checks release-checks
+.PHONY: more-tests more-checks release-checks
+more-tests: ## The tests that `make test` leaves out: the papers' allocators, what the tool measures
 more-checks: ## The checks that `make test` leaves out: each header alone, other compilers, Python, the site
 release-checks: ## What a release needs: archive, recipes, the single header, the Python package as it is published
-more-checks release-checks: setup
-	-@scripts/setup doxygen
-	@scripts/build host checks
+more-tests more-checks release-checks: setup
+	-@$(if $(findstring checks,$@),scripts/setup doxygen)
+	@scripts/build host $(if $(findstring checks,$@),checks,more_tests)
 	@ctest --preset host --label-regex '^$@$$' --parallel $(JOBS) --output-junit $(CURDIR)/build/results/$@.xml
 
 .PHONY: check

@@ -78,7 +78,7 @@ TEST(RingBuffer, TellsEveryWorkerThatItIsFull) {
 }
 
 /// In every round the first lane of each warp takes a frame, and all lanes free it.
-struct free_by_all {
+struct free_frames_by_all {
   template <class Ring>
   WARPHEAP_DEVICE void operator()(Ring ring, u32 rounds, void** shared) const {
     void*& taken = shared[simt::warp_id()];
@@ -98,7 +98,7 @@ TEST(RingBuffer, PutsAFrameThatAWholeWarpFreesIntoTheRingOnce) {
     // Enough frames that none is handed out again while it is still being freed.
     tiny_ring<frames_of_64, 64> const made{warps * rounds};
     device_buffer<void*> shared(warps);
-    launch({1, 32 * warps}, free_by_all{}, made.ring(), rounds, shared.data());
+    launch({1, 32 * warps}, free_frames_by_all{}, made.ring(), rounds, shared.data());
     synchronize();
     EXPECT_EQ(made.ring().snapshot().statistics().double_frees, 31u * warps * rounds);
     EXPECT_EQ(made.ring().snapshot().statistics().failures, 0u);

@@ -21,6 +21,7 @@
 #include "cli/usage_error.hpp"
 #include "commands.hpp"
 #include "io/machine.hpp"
+#include "io/origin.hpp"
 #include "scenarios/scenario.hpp"
 #include "warpheap/platform/errors.hpp"
 #include "workloads/join/settings.hpp"

@@ -10,6 +10,7 @@
 #include "command.hpp"
 #include "io/json_output.hpp"
 #include "io/machine.hpp"
+#include "io/origin.hpp"
 #include "io/text_table.hpp"
 #include "scenarios/scenario.hpp"
 #include "workloads/join/settings.hpp"

@@ -16,6 +16,7 @@
 
 #include "cli/usage_error.hpp"
 #include "command.hpp"
+#include "io/origin.hpp"
 #include "io/replaced_file.hpp"
 
 namespace warpheap::tool {
@@ -35,9 +36,7 @@ std::vector<std::filesystem::path> script_folders() {
   std::error_code ignored;
   auto const program = std::filesystem::read_symlink("/proc/self/exe", ignored);
   std::vector<std::filesystem::path> folders{program.parent_path().parent_path() / "share" / "warpheap" / "report"};
-#if defined(WARPHEAP_REPORT_SOURCE)
-  folders.emplace_back(WARPHEAP_REPORT_SOURCE);
-#endif
+  folders.emplace_back(report_source());
   return folders;
 }
 

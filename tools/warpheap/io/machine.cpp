@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
+#include "origin.hpp"
 #include "warpheap/version.hpp"
 
 namespace warpheap::tool {
@@ -55,14 +56,6 @@ nlohmann::ordered_json machine_of(backend const& on) {
 std::string version() {
   return fmt::format("{}.{}.{}{}", WARPHEAP_VERSION_MAJOR, WARPHEAP_VERSION_MINOR, WARPHEAP_VERSION_PATCH,
                      WARPHEAP_VERSION_SUFFIX);
-}
-
-std::string commit() {
-#if defined(WARPHEAP_COMMIT)
-  return WARPHEAP_COMMIT;
-#else
-  return "unknown";
-#endif
 }
 
 }  // namespace warpheap::tool

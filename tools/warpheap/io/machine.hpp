@@ -16,7 +16,4 @@ nlohmann::ordered_json machine_of(backend const& on);
 /// This library's version, like "1.2.3".
 std::string version();
 
-/// The commit that the program was built from; "unknown" if the build did not know.
-std::string commit();
-
 }  // namespace warpheap::tool

@@ -40,7 +40,7 @@ bool keeps_pages_apart(launch_shape shape, u32 rounds) {
 /// Whether no lane is refused while one of `pages` pages has no owner, in a pool of which `others`
 /// more are taken all the time.
 template <class Walk>
-bool finds_what_stays_free(u32 pages, launch_shape shape, u32 rounds, u32 others = 0, u64* refused = nullptr) {
+bool walks_find_what_stays_free(u32 pages, launch_shape shape, u32 rounds, u32 others = 0, u64* refused = nullptr) {
   walk_pool<Walk> const pool{pages + others};
   auto const all = allocate(pool, {1, pages + others}, 64);
   std::vector<void*> const open{all.begin() + others, all.end()};
@@ -62,10 +62,10 @@ void expect_sound() {
     EXPECT_TRUE(keeps_pages_apart<Walk>({1, 13}, 4));
     EXPECT_TRUE(keeps_pages_apart<Walk>({2, 33}, 2));
     EXPECT_TRUE(keeps_pages_apart<Walk>({8, 1}, 12));
-    EXPECT_TRUE(finds_what_stays_free<Walk>(1, {3, 1}, 6, 0, &refused));
-    EXPECT_TRUE(finds_what_stays_free<Walk>(5, {8, 1}, 8, 3, &refused));
-    EXPECT_TRUE(finds_what_stays_free<Walk>(7, {4, 2}, 8, 0, &refused));
-    EXPECT_TRUE(finds_what_stays_free<Walk>(33, {2, 20}, 4, 40, &refused));
+    EXPECT_TRUE(walks_find_what_stays_free<Walk>(1, {3, 1}, 6, 0, &refused));
+    EXPECT_TRUE(walks_find_what_stays_free<Walk>(5, {8, 1}, 8, 3, &refused));
+    EXPECT_TRUE(walks_find_what_stays_free<Walk>(7, {4, 2}, 8, 0, &refused));
+    EXPECT_TRUE(walks_find_what_stays_free<Walk>(33, {2, 20}, 4, 40, &refused));
   });
   EXPECT_GT(refused, test::on_gpu ? 0u : 1000u);
 }
@@ -95,8 +95,8 @@ TEST(RandomWalkBitmap, GivesEachPageOfWordsOf64ToOneLane) {
     }
     EXPECT_TRUE(keeps_pages_apart<random_walk<wide_bitmap>>({3, 33}, 3));
     EXPECT_TRUE(keeps_pages_apart<random_walk<wide_plain>>({8, 1}, 12));
-    EXPECT_TRUE(finds_what_stays_free<random_walk<wide_bitmap>>(5, {8, 1}, 8, 70, &refused));
-    EXPECT_TRUE(finds_what_stays_free<random_walk<wide_plain>>(33, {2, 20}, 4, 100, &refused));
+    EXPECT_TRUE(walks_find_what_stays_free<random_walk<wide_bitmap>>(5, {8, 1}, 8, 70, &refused));
+    EXPECT_TRUE(walks_find_what_stays_free<random_walk<wide_plain>>(33, {2, 20}, 4, 100, &refused));
   });
   EXPECT_GT(refused, test::on_gpu ? 0u : 100u);
 }
@@ -144,40 +144,40 @@ struct shares_older_passes : no_walk_faults {
 };
 
 template <class Walk>
-bool all_hold() {
+bool walks_hold() {
   // Lanes that are alone look at one word after the other, so much happens behind them.
   return serves_each_page_once<Walk>(7, {2, 7}) && keeps_pages_apart<Walk>({2, 7}, 4) &&
-         keeps_pages_apart<Walk>({8, 1}, 12) && finds_what_stays_free<Walk>(7, {8, 1}, 12) &&
-         finds_what_stays_free<Walk>(7, {4, 2}, 12);
+         keeps_pages_apart<Walk>({8, 1}, 12) && walks_find_what_stays_free<Walk>(7, {8, 1}, 12) &&
+         walks_find_what_stays_free<Walk>(7, {4, 2}, 12);
 }
 
 template <class Walk>
-std::optional<u64> caught(u32 seeds = 1500) {
-  return find_failing_schedule(seeds, [] { return all_hold<Walk>(); });
+std::optional<u64> walk_is_caught(u32 seeds = 1500) {
+  return find_failing_schedule(seeds, [] { return walks_hold<Walk>(); });
 }
 
 /// With enough words that a search asks for other searches' answers on its way.
 template <class Walk>
 std::optional<u64> shares_too_much() {
-  return find_failing_schedule(1500, [] { return finds_what_stays_free<Walk>(4, {8, 1}, 12, 150); });
+  return find_failing_schedule(1500, [] { return walks_find_what_stays_free<Walk>(4, {8, 1}, 12, 150); });
 }
 
 // walk.K1
 TEST(RandomWalkMutant, ThatClaimsAWordByAStoreIsCaught) {
-  EXPECT_TRUE((caught<random_walk<tiny_plain, stores_words>>()));
-  EXPECT_TRUE((caught<random_walk<tiny_bitmap, stores_words>>()));
-  EXPECT_TRUE((caught<random_walk<wide_bitmap, stores_words>>()));
+  EXPECT_TRUE((walk_is_caught<random_walk<tiny_plain, stores_words>>()));
+  EXPECT_TRUE((walk_is_caught<random_walk<tiny_bitmap, stores_words>>()));
+  EXPECT_TRUE((walk_is_caught<random_walk<wide_bitmap, stores_words>>()));
 }
 TEST(RandomWalkMutant, ThatUnlocksBeforeItPublishesIsCaught) {
-  EXPECT_TRUE((caught<random_walk<tiny_shared, unlocks_first>>()));
+  EXPECT_TRUE((walk_is_caught<random_walk<tiny_shared, unlocks_first>>()));
 }
 TEST(RandomWalkMutant, ThatGivesUpAfterItsWalkIsCaught) {
-  EXPECT_TRUE((caught<random_walk<tiny_plain, gives_up>>()));
-  EXPECT_TRUE((caught<random_walk<tiny_bitmap, gives_up>>()));
-  EXPECT_TRUE((caught<random_walk<tiny_shared, gives_up>>()));
+  EXPECT_TRUE((walk_is_caught<random_walk<tiny_plain, gives_up>>()));
+  EXPECT_TRUE((walk_is_caught<random_walk<tiny_bitmap, gives_up>>()));
+  EXPECT_TRUE((walk_is_caught<random_walk<tiny_shared, gives_up>>()));
 }
 TEST(RandomWalkMutant, ThatCountsALockedWordAsFullIsCaught) {
-  EXPECT_TRUE((caught<random_walk<two_shared, counts_locked_as_full>>()));
+  EXPECT_TRUE((walk_is_caught<random_walk<two_shared, counts_locked_as_full>>()));
 }
 TEST(RandomWalkMutant, ThatSharesOlderPassesIsCaught) {
   EXPECT_TRUE((shares_too_much<random_walk<one_plain, shares_older_passes>>()));

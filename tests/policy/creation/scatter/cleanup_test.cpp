@@ -20,33 +20,33 @@ struct churn_case {
 };
 
 template <class Allocator = scatter<>>
-void expect_clean_churn(churn_case shape, unsigned seeds) {
+void expect_clean_pages(churn_case shape, unsigned seeds) {
   using pool_type = scatter_pool<Allocator>;
   test::expect_clean_churn(
       seeds, [&] { return pool_type{shape.pages}; }, {shape.blocks, shape.threads}, shape.rounds,
       sizes_between{shape.min_bytes, shape.max_bytes}, [](pool_type const& pool) { pool.expect_empty(); });
 }
 
-TEST(ScatterCleanup, OneChunkAPageComesAndGoes) { expect_clean_churn({1, 2, 16, 10, 2050, 4096}, 400); }
-TEST(ScatterCleanup, FewChunksAPage) { expect_clean_churn({2, 2, 17, 10, 400, 4096}, 400); }
-TEST(ScatterCleanup, FlatPagesOfManySizes) { expect_clean_churn({3, 3, 33, 8, 128, 1024}, 200); }
-TEST(ScatterCleanup, HierarchicalPagesOfManySizes) { expect_clean_churn({1, 4, 40, 8, 16, 112}, 300); }
-TEST(ScatterCleanup, FlatAndHierarchicalTakeTurns) { expect_clean_churn({1, 2, 33, 10, 16, 2048}, 400); }
-TEST(ScatterCleanup, RunsTakeWhatWasCleanedUp) { expect_clean_churn({5, 2, 16, 8, 600, 12000}, 400); }
-TEST(ScatterCleanup, OneLane) { expect_clean_churn({2, 1, 1, 40, 16, 8000}, 50); }
-TEST(ScatterCleanup, ManyWarpsOnAFewRegions) { expect_clean_churn({40, 6, 64, 4, 16, 4096}, 60); }
+TEST(ScatterCleanup, OneChunkAPageComesAndGoes) { expect_clean_pages({1, 2, 16, 10, 2050, 4096}, 400); }
+TEST(ScatterCleanup, FewChunksAPage) { expect_clean_pages({2, 2, 17, 10, 400, 4096}, 400); }
+TEST(ScatterCleanup, FlatPagesOfManySizes) { expect_clean_pages({3, 3, 33, 8, 128, 1024}, 200); }
+TEST(ScatterCleanup, HierarchicalPagesOfManySizes) { expect_clean_pages({1, 4, 40, 8, 16, 112}, 300); }
+TEST(ScatterCleanup, FlatAndHierarchicalTakeTurns) { expect_clean_pages({1, 2, 33, 10, 16, 2048}, 400); }
+TEST(ScatterCleanup, RunsTakeWhatWasCleanedUp) { expect_clean_pages({5, 2, 16, 8, 600, 12000}, 400); }
+TEST(ScatterCleanup, OneLane) { expect_clean_pages({2, 1, 1, 40, 16, 8000}, 50); }
+TEST(ScatterCleanup, ManyWarpsOnAFewRegions) { expect_clean_pages({40, 6, 64, 4, 16, 4096}, 60); }
 
 constexpr scatter_config odd{
     .page_bytes = 1024, .access_blocks = 3, .open_blocks = 2, .region_pages = 3, .waste_factor = 3};
 using odd_scatter = scatter<odd>;
-TEST(ScatterCleanup, SmallPagesInOddRegions) { expect_clean_churn<odd_scatter>({11, 3, 33, 8, 16, 3000}, 200); }
+TEST(ScatterCleanup, SmallPagesInOddRegions) { expect_clean_pages<odd_scatter>({11, 3, 33, 8, 16, 3000}, 200); }
 
 constexpr scatter_config large{.page_bytes = 65536, .region_pages = 1};
 using large_scatter = scatter<large>;
-TEST(ScatterCleanup, ThirtyTwoSegmentsAPage) { expect_clean_churn<large_scatter>({1, 3, 40, 8, 16, 4000}, 150); }
+TEST(ScatterCleanup, ThirtyTwoSegmentsAPage) { expect_clean_pages<large_scatter>({1, 3, 40, 8, 16, 4000}, 150); }
 
 using kept_scatter = scatter<keeping_sizes>;
-TEST(ScatterCleanup, PagesThatKeepTheirSize) { expect_clean_churn<kept_scatter>({4, 2, 33, 8, 16, 600}, 200); }
+TEST(ScatterCleanup, PagesThatKeepTheirSize) { expect_clean_pages<kept_scatter>({4, 2, 33, 8, 16, 600}, 200); }
 
 /// Every lane takes and gives back one chunk of the only page, again and again. Sizes go by lane,
 /// so the page changes its size whenever all chunks are back. No lane holds more than one chunk, so

@@ -88,10 +88,10 @@ TEST(ScatterPages, WithoutWasteSizesAreAlignedToThemselves) {
     }
 }
 
-using kept_scatter = scatter<keeping_sizes>;
+using kept_pages = scatter<keeping_sizes>;
 TEST(ScatterPages, WithoutResetAnEmptiedPageKeepsItsSize) {
-  static_assert(!kept_scatter::traits.exact_out_of_memory && scatter<>::traits.exact_out_of_memory);
-  scatter_pool<kept_scatter> const pool{1};
+  static_assert(!kept_pages::traits.exact_out_of_memory && scatter<>::traits.exact_out_of_memory);
+  scatter_pool<kept_pages> const pool{1};
   release(pool, allocate(pool, {1, 5}, 512));
   EXPECT_EQ(pool.allocator().snapshot().statistics().empty_slabs, 1u);
   EXPECT_EQ(allocate(pool, {1, 1}, 64).front(), nullptr);

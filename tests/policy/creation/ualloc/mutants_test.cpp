@@ -222,27 +222,27 @@ TEST(UallocMutants, WhoLoweredTheCountFindsABit) {
 
 #if !defined(__CUDACC__)
 /// Faults after which a lane that hangs is stopped.
-constexpr u64 few_steps = 400'000;
+constexpr u64 few_bin_steps = 400'000;
 
 TEST(UallocMutants, ABinReclaimedWithoutItsUnitsIsNoticed) {
   EXPECT_TRUE(find_failing_schedule(
-      100, [] { return survives_large_blocks<without_units>(); }, few_steps));
+      100, [] { return survives_large_blocks<without_units>(); }, few_bin_steps));
 }
 TEST(UallocMutants, ABinReclaimedUnderAReaderIsNoticed) {
   EXPECT_TRUE(find_failing_schedule(
-      100, [] { return stays_what_readers_stand_on<without_barrier>(); }, few_steps));
+      100, [] { return stays_what_readers_stand_on<without_barrier>(); }, few_bin_steps));
 }
 TEST(UallocMutants, UnitsThatAppearAgainInSilenceAreNoticed) {
   EXPECT_TRUE(find_failing_schedule(
-      40'000, [] { return tells_of_units<in_silence>(); }, few_steps));
+      40'000, [] { return tells_of_units<in_silence>(); }, few_bin_steps));
 }
 TEST(UallocMutants, ATailOfAnotherBinIsNoticed) {
   EXPECT_TRUE(find_failing_schedule(
-      20, [] { return survives_tails<with_mistaken_tails>(); }, few_steps));
+      20, [] { return survives_tails<with_mistaken_tails>(); }, few_bin_steps));
 }
 TEST(UallocMutants, ACountLoweredAfterTheBitIsNoticed) {
   EXPECT_TRUE(find_failing_schedule(
-      200, [] { return finds_what_was_counted(false); }, few_steps));
+      200, [] { return finds_what_was_counted(false); }, few_bin_steps));
 }
 #endif
 
