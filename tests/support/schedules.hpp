@@ -72,6 +72,7 @@ inline host::execution schedule_of(u64 seed) {
   run.sm_count = residency[0];
   run.blocks_per_sm = residency[1];
   run.weak_memory = seed % 2 == 1;
+  run.refuses_returned_lanes = true;  // no code of ours names them
   run.step_cap = step_cap;
   return run;
 }

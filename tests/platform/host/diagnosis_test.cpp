@@ -14,18 +14,21 @@ struct count {
   void operator()(u32* counter) const { atomic_ref<u32>{*counter}.fetch_add(1, order::relaxed); }
 };
 
-std::vector<host::execution> settings() {
+std::vector<host::execution> settings(bool refuses_returned_lanes = false) {
   using host::execution;
-  return {execution{},
-          execution{.mode = host::execution_mode::deterministic, .policy = host::schedule_policy::round_robin},
-          execution{.mode = host::execution_mode::deterministic, .seed = 5, .weak_memory = true}};
+  std::vector<execution> all{
+      {},
+      {.mode = host::execution_mode::deterministic, .policy = host::schedule_policy::round_robin},
+      {.mode = host::execution_mode::deterministic, .seed = 5, .weak_memory = true}};
+  for (auto& each : all) each.refuses_returned_lanes = refuses_returned_lanes;
+  return all;
 }
 
 /// Launches `kernel` in every setting, expects an Error with `message`, and that the next launch
 /// works.
-template <class Error, class Kernel, class... Arguments>
+template <class Error, bool RefusesReturnedLanes = false, class Kernel, class... Arguments>
 void expect_error(launch_shape shape, testing::Matcher<std::string> message, Kernel kernel, Arguments... arguments) {
-  for (auto const& each : settings()) {
+  for (auto const& each : settings(RefusesReturnedLanes)) {
     host::scoped_execution const use{each};
     try {
       launch(shape, kernel, arguments...);
@@ -82,9 +85,9 @@ struct mask_of_missing_lanes {
   void operator()() const { simt::reduce_or(full_mask, 1); }
 };
 
-TEST(Diagnosis, AMaskWithLanesThatDoNotExistIsAnError) {
-  expect_error<host::schedule_error>({1, 40}, HasSubstr("with lanes {8-31}, which its warp does not have"),
-                                     mask_of_missing_lanes{});
+TEST(Diagnosis, AMaskWithLanesThatDoNotExistIsAnErrorIfAsked) {
+  expect_error<host::schedule_error, true>({1, 40}, HasSubstr("with lanes {8-31}, which its warp does not have"),
+                                           mask_of_missing_lanes{});
 }
 
 struct mask_of_returned_lane {
@@ -98,11 +101,11 @@ struct mask_of_returned_lane {
   }
 };
 
-TEST(Diagnosis, AMaskWithAReturnedLaneIsAnError) {
+TEST(Diagnosis, AMaskWithAReturnedLaneIsAnErrorIfAsked) {
   device_buffer<u32> gone(1);
-  expect_error<host::schedule_error>({1, 4},
-                                     HasSubstr("calls sync_warp with lanes {2}, which have returned: mask {0-3}"),
-                                     mask_of_returned_lane{}, gone.data());
+  expect_error<host::schedule_error, true>({1, 4},
+                                           HasSubstr("calls sync_warp with lanes {2}, which have returned: mask {0-3}"),
+                                           mask_of_returned_lane{}, gone.data());
 }
 
 struct return_while_awaited {
@@ -115,11 +118,23 @@ struct return_while_awaited {
   }
 };
 
-TEST(Diagnosis, ReturningWhileOthersWaitIsAnError) {
-  expect_error<host::schedule_error>({1, 4},
-                                     AllOf(HasSubstr("(warp 0 lane 2) returned while lanes {0,1,3} wait for it "
-                                                     "in ballot(mask {0-3})")),
-                                     return_while_awaited{});
+TEST(Diagnosis, ReturningWhileOthersWaitIsAnErrorIfAsked) {
+  expect_error<host::schedule_error, true>({1, 4},
+                                           AllOf(HasSubstr("(warp 0 lane 2) returned while lanes {0,1,3} wait for it "
+                                                           "in ballot(mask {0-3})")),
+                                           return_while_awaited{});
+}
+
+struct shuffle_from_a_returned_lane {
+  void operator()() const {
+    if (simt::lane_id() != 2) simt::shuffle(0xf, 1u, 2);
+  }
+};
+
+TEST(Diagnosis, AShuffleFromALaneThatReturnsIsAnError) {
+  expect_error<host::schedule_error>(
+      {1, 4}, HasSubstr("shuffles from lane 2, which has returned or does not exist: mask {0-3}"),
+      shuffle_from_a_returned_lane{});
 }
 
 struct mismatched_masks {
@@ -155,8 +170,8 @@ struct return_before_barrier {
   }
 };
 
-TEST(Diagnosis, ABarrierThatSomeThreadsSkipIsAnError) {
-  expect_error<host::schedule_error>({1, 64}, HasSubstr("divergent sync_block"), return_before_barrier{});
+TEST(Diagnosis, ABarrierThatSomeThreadsSkipIsAnErrorIfAsked) {
+  expect_error<host::schedule_error, true>({1, 64}, HasSubstr("divergent sync_block"), return_before_barrier{});
 }
 
 struct return_after_others_wait {
@@ -166,11 +181,12 @@ struct return_after_others_wait {
   }
 };
 
-TEST(Diagnosis, ReturningWhileOthersWaitAtTheBarrierIsAnError) {
-  expect_error<host::schedule_error>({1, 64},
-                                     HasSubstr("divergent sync_block: thread block 0 thread 5 (warp 0 lane 5) returned "
-                                               "while 63 threads of its thread block wait there"),
-                                     return_after_others_wait{});
+TEST(Diagnosis, ReturningWhileOthersWaitAtTheBarrierIsAnErrorIfAsked) {
+  expect_error<host::schedule_error, true>(
+      {1, 64},
+      HasSubstr("divergent sync_block: thread block 0 thread 5 (warp 0 lane 5) returned "
+                "while 63 threads of its thread block wait there"),
+      return_after_others_wait{});
 }
 
 struct wait_elsewhere {

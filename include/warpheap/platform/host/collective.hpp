@@ -3,8 +3,13 @@
 //
 // A collective is a rendezvous with a slot (mask, kind) in its warp. Each lane deposits its value
 // and parks; the last one computes every lane's result into its record, closes the slot and makes
-// the others ready. So a fast lane may name the same mask again at once, and masks may overlap. A
-// lane that never comes is noticed when it returns, or when nothing can run.
+// the others ready. So a fast lane may name the same mask again at once, and masks may overlap.
+//
+// Lanes that have returned are not waited for, nor lanes that the last warp of a thread block does
+// not have: a collective is complete with the "non-exited threads named in mask", a barrier with
+// "all non-exited threads in the block" (CUDA C++ Programming Guide, warp vote functions and
+// compute capability 7.x, independent thread scheduling). `execution::refuses_returned_lanes` makes
+// an error of both. A lane that neither comes nor returns is noticed when nothing can run.
 #pragma once
 
 #include "memory_model.hpp"
@@ -12,8 +17,8 @@
 
 namespace warpheap::host::detail {
 
-/// Says what is wrong with a mask that cannot meet: it lacks our own lane, or has a lane that
-/// returned or never existed.
+/// Says what is wrong with a mask: it lacks our own lane, or has a lane that returned or never
+/// existed.
 [[gnu::cold]] WARPHEAP_NO_TSAN inline std::string describe_bad_mask(lane const& self, operation kind, u32 mask) {
   u32 const missing = mask & ~self.group->existing, gone = mask & self.group->exited;
   auto const complaint = !(mask >> self.id & 1) ? std::string{"a mask that lacks its own lane"}
@@ -24,8 +29,9 @@ namespace warpheap::host::detail {
 
 [[gnu::cold]] WARPHEAP_NO_TSAN inline std::string describe_bad_source(lane const& reader, u32 mask) {
   u32 const source = reader.source;
-  return format_message(
-      {name_of(reader), " shuffles from lane ", source, ", which is not in the mask ", lanes_of(mask)});
+  bool const is_named = source < warp_lanes && (mask >> source & 1) != 0;
+  auto const fault = is_named ? ", which has returned or does not exist: mask " : ", which is not in the mask ";
+  return format_message({name_of(reader), " shuffles from lane ", source, fault, lanes_of(mask)});
 }
 
 [[gnu::cold]] WARPHEAP_NO_TSAN inline std::string describe_lone_barrier(lane const& self, u32 returned) {
@@ -63,13 +69,15 @@ WARPHEAP_NO_TSAN inline void compute_match(warp& group, u32 mask) {
   }
 }
 
-WARPHEAP_NO_TSAN inline void compute_shuffle(worker& here, warp& group, u32 mask) {
+WARPHEAP_NO_TSAN inline void compute_shuffle(worker& here, warp& group, rendezvous const& met) {
+  u32 const present = met.arrived;
   u64 deposited[warp_lanes];
-  for (u32 left = mask; left; left &= left - 1) deposited[__builtin_ctz(left)] = group.lanes[__builtin_ctz(left)].value;
-  for (u32 left = mask; left; left &= left - 1) {
+  for (u32 left = present; left; left &= left - 1)
+    deposited[__builtin_ctz(left)] = group.lanes[__builtin_ctz(left)].value;
+  for (u32 left = present; left; left &= left - 1) {
     auto& reader = group.lanes[__builtin_ctz(left)];
-    if (reader.source >= warp_lanes || !(mask >> reader.source & 1)) [[unlikely]] {
-      here.fail(describe_bad_source(reader, mask));
+    if (reader.source >= warp_lanes || !(present >> reader.source & 1)) [[unlikely]] {
+      here.reject(describe_bad_source(reader, met.mask));
     }
     reader.value = deposited[reader.source];
   }
@@ -86,23 +94,24 @@ WARPHEAP_NO_TSAN inline void compute_common(warp& group, u32 mask, bool ballot) 
   for (u32 left = mask; left; left &= left - 1) group.lanes[__builtin_ctz(left)].value = common;
 }
 
-/// All have arrived: computes the results, closes the slot, makes the others ready.
-WARPHEAP_NO_TSAN inline void complete(worker& here, lane const& last, rendezvous& slot) {
-  warp& group = *last.group;
-  u32 const mask = slot.mask;
-  auto const kind = slot.kind;
-  if (slot.sites_differ) here.count_mixed_sites();
+/// All have arrived that will: computes the results, closes the slot, makes those ready that wait.
+WARPHEAP_NO_TSAN inline void complete(worker& here, warp& group, rendezvous& slot) {
+  rendezvous const met = slot;
+  if (met.sites_differ) here.count_mixed_sites();
   slot = group.meetings[--group.open];
-  switch (kind) {
+  switch (met.kind) {
     case operation::match_any_u32:
-    case operation::match_any_u64: compute_match(group, mask); break;
-    case operation::shuffle: compute_shuffle(here, group, mask); break;
+    case operation::match_any_u64: compute_match(group, met.arrived); break;
+    case operation::shuffle: compute_shuffle(here, group, met); break;
     case operation::sync_warp:
-      if (here.model()) here.model()->join_warp(group, mask);
+      if (here.model()) here.model()->join_warp(group, met.arrived);
       break;
-    default: compute_common(group, mask, kind == operation::ballot);
+    default: compute_common(group, met.arrived, met.kind == operation::ballot);
   }
-  for (u32 left = mask & ~(1u << last.id); left; left &= left - 1) here.wake(group.lanes[__builtin_ctz(left)]);
+  for (u32 left = met.arrived; left; left &= left - 1) {
+    auto& present = group.lanes[__builtin_ctz(left)];
+    if (present.state == lane_state::at_collective) here.wake(present);
+  }
 }
 
 /// Meets the other lanes of `mask` in a collective of `kind`; returns our result. `source` is for
@@ -115,17 +124,17 @@ WARPHEAP_NO_TSAN inline void complete(worker& here, lane const& last, rendezvous
     here.record(kind, mask, value, 0);
     here.point();
   }
-  bool const can_meet = mask >> self.id & 1 && !(mask & (~group.existing | group.exited));
-  if (!can_meet) [[unlikely]]
+  bool const is_whole = group.present(mask) == mask || !here.refuses_returned_lanes();
+  if (!(mask >> self.id & 1 && is_whole)) [[unlikely]]
     here.fail(describe_bad_mask(self, kind, mask));
   if (kind == operation::sync_warp) tsan_release(&group.meetings[__builtin_ctz(mask)]);
   auto& slot = slot_for(group, kind, mask, __builtin_return_address(0));
   slot.arrived |= 1u << self.id;
   self.value = value;
   self.source = source;
-  if (slot.arrived == mask) {
+  if (slot.arrived == group.present(mask)) {
     self.heard = here.steps();
-    complete(here, self, slot);
+    complete(here, group, slot);
   } else {
     self.state = lane_state::at_collective;
     self.waits_in = kind;
@@ -137,7 +146,15 @@ WARPHEAP_NO_TSAN inline void complete(worker& here, lane const& last, rendezvous
   return self.value;
 }
 
-/// Meets all threads of the thread block.
+/// All threads have arrived that will: makes those ready that wait.
+WARPHEAP_NO_TSAN inline void complete_barrier(worker& here, thread_block& block) {
+  block.at_barrier = 0;
+  if (here.model()) here.model()->join_block(block);
+  for (u32 thread = 0; thread < block.of->shape.threads; ++thread)
+    if (block.lanes[thread].state == lane_state::at_sync_block) here.wake(block.lanes[thread]);
+}
+
+/// Meets all threads of the thread block that have not returned.
 [[gnu::noinline]] WARPHEAP_NO_TSAN inline void meet_block() {
   lane& self = this_lane();
   worker& here = *this_worker();
@@ -146,24 +163,31 @@ WARPHEAP_NO_TSAN inline void complete(worker& here, lane const& last, rendezvous
     here.record(operation::sync_block, 0, 0, 0);
     here.point();
   }
-  u32 const threads = block.of->shape.threads;
-  if (block.live < threads) [[unlikely]] {
-    here.fail(describe_lone_barrier(self, threads - block.live));
-  }
+  u32 const returned = block.of->shape.threads - block.live;
+  if (returned != 0 && here.refuses_returned_lanes()) [[unlikely]]
+    here.fail(describe_lone_barrier(self, returned));
   tsan_release(&block.at_barrier);
-  if (++block.at_barrier < threads) {
+  if (++block.at_barrier < block.live) {
     self.state = lane_state::at_sync_block;
     self.waits_in = operation::sync_block;
     here.park();
   } else {
-    block.at_barrier = 0;
     self.heard = here.steps();
-    if (here.model()) here.model()->join_block(block);
-    for (u32 thread = 0; thread < threads; ++thread) {
-      if (thread != self.thread) here.wake(block.lanes[thread]);
-    }
+    complete_barrier(here, block);
   }
   tsan_acquire(&block.at_barrier);
+}
+
+/// A lane has returned: those that it leaves alone in a collective or barrier go on.
+WARPHEAP_NO_TSAN inline void meet_without(worker& here, lane const& returned) {
+  warp& group = *returned.group;
+  for (u32 i = 0; i < group.open;) {
+    auto& slot = group.meetings[i];
+    if (slot.arrived == group.present(slot.mask)) complete(here, group, slot);
+    else ++i;
+  }
+  auto& block = *returned.block;
+  if (block.at_barrier != 0 && block.at_barrier == block.live) complete_barrier(here, block);
 }
 
 }  // namespace warpheap::host::detail

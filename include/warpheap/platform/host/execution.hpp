@@ -56,6 +56,9 @@ struct execution {
   /// forbids it; see memory_model.hpp. Off under ThreadSanitizer, which checks the same by
   /// happens-before.
   bool weak_memory = false;
+  /// A lint: a collective whose mask has lanes that have returned or do not exist, and a sync_block
+  /// where a thread has returned, end the run. CUDA lets the others meet.
+  bool refuses_returned_lanes = false;
   /// Steps that the report of a failure lists.
   u32 trace_steps = 32;
 };

@@ -110,6 +110,9 @@ struct warp {
   u32 parked_steps;    // steps of the others since the first of them parked
   u32 open;            // slots in use are [0, open)
   rendezvous meetings[warp_lanes];
+
+  /// The lanes of `mask` that exist and have not returned.
+  WARPHEAP_NO_TSAN u32 present(u32 mask) const { return mask & existing & ~exited; }
 };
 
 /// A kernel: the functor and its arguments, copied bitwise for each lane as on a GPU.

@@ -299,11 +299,12 @@ class memory_model {
 
   void join(lane* lanes, u32 count, u32 mask) {
     view* const all = views_.make(0);
+    auto const meets = [&](u32 i) { return (mask >> i % warp_lanes & 1) != 0 && lanes[i].state != lane_state::exited; };
     for (u32 i = 0; i < count; ++i) {
-      if (mask >> i % warp_lanes & 1) all->join(*of(lanes[i]).known);
+      if (meets(i)) all->join(*of(lanes[i]).known);
     }
     for (u32 i = 0; i < count; ++i) {
-      if (!(mask >> i % warp_lanes & 1)) continue;
+      if (!meets(i)) continue;
       views_.drop(lanes[i].knows->known);
       lanes[i].knows->known = view_store::share(all);
     }

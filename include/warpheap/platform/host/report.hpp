@@ -58,7 +58,8 @@ inline std::string describe_wait(warp const& group, u32 lanes) {
     if (group.meetings[i].mask == first.mask && group.meetings[i].kind == first.waits_in)
       arrived = group.meetings[i].arrived;
   }
-  return format_message({text, "(mask ", lanes_of(first.mask), ") for lanes ", lanes_of(first.mask & ~arrived)});
+  return format_message(
+      {text, "(mask ", lanes_of(first.mask), ") for lanes ", lanes_of(group.present(first.mask) & ~arrived)});
 }
 
 inline bool same_wait(lane const& left, lane const& right) {

@@ -62,6 +62,7 @@ class worker {
   WARPHEAP_NO_TSAN bool deterministic() const { return deterministic_; }
   WARPHEAP_NO_TSAN memory_model* model() const { return model_; }
   WARPHEAP_NO_TSAN mask_policy masks() const { return masks_; }
+  WARPHEAP_NO_TSAN bool refuses_returned_lanes() const { return how_.refuses_returned_lanes; }
   WARPHEAP_NO_TSAN u64 steps() const { return statistics_.steps; }
   WARPHEAP_NO_TSAN u64 live_lanes() const { return live_lanes_; }
   WARPHEAP_NO_TSAN u64 time() const { return time_; }
@@ -91,6 +92,8 @@ class worker {
   [[noreturn]] void fail(std::string fault);
   [[noreturn]] void trap(std::string reason);
   [[noreturn]] void fail(std::exception_ptr error);
+  /// fail(), or on the worker's own fiber, after a lane has returned, the same at once.
+  [[noreturn]] void reject(std::string fault);
 
  private:
   static constexpr u32 turn_budget = 256;
@@ -107,6 +110,7 @@ class worker {
   void start(block_ticket const& ticket, thread_block& place);
   void prepare_warps(thread_block& block);
   void retire(lane& ended);
+  void give_up_if_awaited(lane const& ended) const;
   void abandon_all();
   std::string deadlock_report() const;
   std::string explain(std::string const& fault) const;
@@ -351,6 +355,11 @@ inline void worker::trap(std::string reason) {
 inline void worker::fail(std::exception_ptr error) {
   error_.swap(error);
   leave_for_good(failure::thrown);
+}
+
+inline void worker::reject(std::string fault) {
+  if (!running_) throw schedule_error{explain(fault)};
+  fail(static_cast<std::string&&>(fault));
 }
 
 WARPHEAP_NO_TSAN inline void worker::leave_for_good(failure how) {

@@ -3,8 +3,7 @@
 // place is free again.
 #pragma once
 
-#include "memory_model.hpp"
-#include "report.hpp"
+#include "collective.hpp"
 
 namespace warpheap::host::detail {
 
@@ -200,7 +199,7 @@ WARPHEAP_NO_TSAN inline void worker::lane_main(fcontext::transfer_t arrived) {
   __builtin_unreachable();
 }
 
-/// Takes back what an ended lane held. Throws if others wait for it.
+/// Takes back what an ended lane held. Others that waited for it alone go on, or the run ends.
 inline void worker::retire(lane& ended) {
   ended_ = nullptr;
   auto& block = *ended.block;
@@ -217,22 +216,29 @@ inline void worker::retire(lane& ended) {
   --live_lanes_;
   patience_ = full_patience;
   if (overflowed) give_up({name_of(ended), " overflowed its stack"});
-  for (u32 i = 0; i < group.open; ++i) {
-    auto const& slot = group.meetings[i];
-    if (!(slot.mask >> ended.id & 1)) continue;
-    give_up({name_of(ended), " returned while lanes ", lanes_of(slot.arrived), " wait for it in ", name_of(slot.kind),
-             "(mask ", lanes_of(slot.mask), ")"});
-  }
-  if (block.at_barrier) {
-    give_up({"divergent sync_block: ", name_of(ended), " returned while ", block.at_barrier,
-             " threads of its thread block wait there"});
-  }
+  if (refuses_returned_lanes()) give_up_if_awaited(ended);
+  else meet_without(*this, ended);
   if (group.runnable == 0) became_idle(group);
   if (block.live > 0) return;
   auto& kernel = *block.of;
   block.of = nullptr;
   --places_used_;
   work_->finish(kernel);
+}
+
+/// Ends the run if others wait for a lane that has returned.
+inline void worker::give_up_if_awaited(lane const& ended) const {
+  auto const& group = *ended.group;
+  for (u32 i = 0; i < group.open; ++i) {
+    auto const& slot = group.meetings[i];
+    if (!(slot.mask >> ended.id & 1)) continue;
+    give_up({name_of(ended), " returned while lanes ", lanes_of(slot.arrived), " wait for it in ", name_of(slot.kind),
+             "(mask ", lanes_of(slot.mask), ")"});
+  }
+  if (ended.block->at_barrier) {
+    give_up({"divergent sync_block: ", name_of(ended), " returned while ", ended.block->at_barrier,
+             " threads of its thread block wait there"});
+  }
 }
 
 /// After a failure: leaves every lane where it is, without destroying its objects, and takes its
