@@ -22,6 +22,8 @@
 //             sync_warp(mask)          all lanes of `mask` arrive; orders memory among them
 //   block     sync_block()             all threads of the thread block arrive; orders memory among
 //                                      them
+//             dynamic_shared() dynamic_shared_bytes()
+//                                      what the launch gave of shared memory, aligned to 128
 //   waiting   pause(nanoseconds)       lets others run: a nap, which on a GPU may last 2 µs
 //             spin(clocks)             lets that many cycles pass, awake
 //                                      Every wait loop calls one of them: see backoff.hpp
@@ -67,6 +69,8 @@ concept simt_backend = requires(u32 mask, u32 value, u64 wide, bool predicate, c
   { Backend::reduce_or(mask, value) } -> same_type<u32>;
   { Backend::sync_warp(mask) } -> same_type<void>;
   { Backend::sync_block() } -> same_type<void>;
+  { Backend::dynamic_shared() } -> same_type<void*>;
+  { Backend::dynamic_shared_bytes() } -> same_type<u32>;
   { Backend::pause(value) } -> same_type<void>;
   { Backend::spin(value) } -> same_type<void>;
   { Backend::trap(reason) } -> same_type<void>;

@@ -122,11 +122,30 @@ enum class order { relaxed, acquire, release, fenced, acq_rel, seq_cst };
 /// host's and peers' too.
 enum class scope { block, device, system };
 
+/// How far `total` elements reach in x and y, as CUDA's dim3 says; z is the rest. {}: all in x.
+struct extent {
+  u32 x = 0;
+  u32 y = 1;
+
+  WARPHEAP_HOST_DEVICE constexpr u32 in_x(u32 total) const { return x == 0 ? total : x; }
+  WARPHEAP_HOST_DEVICE constexpr u32 in_z(u32 total) const { return x == 0 || y == 0 ? 1 : total / x / y; }
+  WARPHEAP_HOST_DEVICE constexpr bool divides(u32 total) const {
+    return x == 0 ? y == 1 : u64{x} * y * in_z(total) == total;
+  }
+};
+
 /// Grid shape: `blocks` thread blocks of `threads` threads each. A thread block may hold 1 to 1,024
 /// threads; its last warp may be partial.
 struct launch_shape {
-  u32 blocks = 1;   ///< thread blocks of the grid
-  u32 threads = 1;  ///< threads of a thread block
+  u32 blocks = 1;         ///< thread blocks of the grid
+  u32 threads = 1;        ///< threads of a thread block
+  u32 shared_bytes = 0;   ///< dynamic shared memory of a thread block, bytes
+  extent block_extent{};  ///< of `threads`: blockDim
+  extent grid_extent{};   ///< of `blocks`: gridDim
+
+  WARPHEAP_HOST_DEVICE constexpr bool has_whole_rows() const {
+    return block_extent.divides(threads) && grid_extent.divides(blocks);
+  }
 };
 
 /// The shape that gives at least `total` threads in blocks of `threads`.

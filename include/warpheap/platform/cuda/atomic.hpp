@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Atomics on global memory: each operation is one instruction of ptx_atomic.hpp. The reference
-// converts the generic address once. Objects in shared or local memory have no global address, and
-// are not for this class.
+// converts the generic address once. Objects in shared memory have no global address, and are for
+// atomics of block scope alone, which take a generic one; objects in local memory for none.
 #pragma once
 
 #include "../atomic_value.hpp"
@@ -9,15 +9,17 @@
 
 namespace warpheap::cuda_backend {
 
-/// Atomic access to an integer, float or pointer in global memory; atomic_value.hpp says which have
-/// which operations. `Scope` names the threads that may access it at the same time.
+/// Atomic access to an integer, float or pointer in global memory, or in shared memory with block
+/// scope; atomic_value.hpp says which have which operations. `Scope` names the threads that may
+/// access it at the same time.
 template <class T, scope Scope = scope::device>
 class atomic_ref {
   using word = atomic_detail::atomic_word<T>;
   using step = typename atomic_detail::atomic_step<T>::type;
 
  public:
-  WARPHEAP_DEVICE explicit atomic_ref(T& object) : address_{__cvta_generic_to_global(&object)} {}
+  WARPHEAP_DEVICE explicit atomic_ref(T& object)
+      : address_{Scope == scope::block ? reinterpret_cast<size_t>(&object) : __cvta_generic_to_global(&object)} {}
 
   WARPHEAP_DEVICE T load(order how) const {
     word value;

@@ -47,17 +47,30 @@ __global__ void __launch_bounds__(Functor::most_threads, WARPHEAP_RESIDENT_BLOCK
 #undef WARPHEAP_RESIDENT_BLOCKS
 #undef WARPHEAP_RESIDENT_THREADS
 
+/// As below, of a __global__ function.
+template <class... Parameters, class... Arguments>
+void launch(stream_view on, launch_shape shape, void (*kernel)(Parameters...), Arguments... arguments) {
+  if (shape.blocks == 0) return;
+  if (!shape.has_whole_rows()) throw_on_error(cudaErrorInvalidConfiguration, "kernel launch");
+  auto const in_full = [](extent of, u32 total) { return dim3{of.in_x(total), of.y, of.in_z(total)}; };
+  if (shape.shared_bytes > 48 << 10) {  // more than this a kernel must be allowed
+    auto const bytes = static_cast<int>(shape.shared_bytes);
+    throw_on_error(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), "kernel launch");
+  }
+  auto const grid = in_full(shape.grid_extent, shape.blocks), block = in_full(shape.block_extent, shape.threads);
+  kernel<<<grid, block, shape.shared_bytes, on>>>(arguments...);
+  throw_on_error(cudaGetLastError(), "kernel launch");
+}
+
 /// Launches `functor(arguments...)` on every thread of `shape`, in order on stream `on`. Does not
 /// wait; `synchronize` does, and reports what went wrong in the kernel. Functor and arguments are
 /// trivially copyable. A grid of no thread blocks does nothing. Throws cuda_error if the launch
 /// itself is refused.
 template <class Functor, class... Arguments>
 void launch(stream_view on, launch_shape shape, Functor functor, Arguments... arguments) {
-  if (shape.blocks == 0) return;
   if constexpr (bounds_registers<Functor>)
-    run_bounded_functor<<<shape.blocks, shape.threads, 0, on>>>(functor, arguments...);
-  else run_functor<<<shape.blocks, shape.threads, 0, on>>>(functor, arguments...);
-  throw_on_error(cudaGetLastError(), "kernel launch");
+    launch(on, shape, run_bounded_functor<Functor, Arguments...>, functor, arguments...);
+  else launch(on, shape, run_functor<Functor, Arguments...>, functor, arguments...);
 }
 
 /// Launches on the default stream.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One atomic PTX instruction on a word of global memory, in every order and scope.
+// One atomic PTX instruction on a word of global memory, in every order and scope; with block scope
+// on one of shared memory too.
 //
 // The compiler's __nv_atomic_* built-ins say the same, but through a pointer loaded from memory
 // they compile (nvcc 13.0, sm_90) to a generic atomic with a shared-memory path beside it; naming
@@ -15,24 +16,24 @@ namespace warpheap::cuda_backend::ptx {
 // The formatter would cut each instruction from its operands.
 // clang-format off
 
-// The scope's three spellings of one instruction. `before` and `after` are the text around the
-// scope.
-#define WARPHEAP_PTX_SCOPED(before, after, ...)                                               \
-  do {                                                                                        \
-    if constexpr (Scope == scope::block) asm volatile(before ".cta" after __VA_ARGS__);       \
-    else if constexpr (Scope == scope::device) asm volatile(before ".gpu" after __VA_ARGS__); \
-    else asm volatile(before ".sys" after __VA_ARGS__);                                       \
+// The scope's three spellings of one instruction. `before` and `after` are the text around scope and
+// space. What is of a thread block alone may lie in shared memory.
+#define WARPHEAP_PTX_SCOPED(before, space, after, ...)                                              \
+  do {                                                                                              \
+    if constexpr (Scope == scope::block) asm volatile(before ".cta" after __VA_ARGS__);             \
+    else if constexpr (Scope == scope::device) asm volatile(before ".gpu" space after __VA_ARGS__); \
+    else asm volatile(before ".sys" space after __VA_ARGS__);                                       \
   } while (false)
 
 // One read-modify-write in all its orders.
 #define WARPHEAP_PTX_RMW_ORDERED(how, after, ...)                                                    \
   switch (how) {                                                                                     \
     case order::relaxed:                                                                             \
-    case order::fenced: WARPHEAP_PTX_SCOPED("atom.relaxed", after, __VA_ARGS__); break;              \
-    case order::acquire: WARPHEAP_PTX_SCOPED("atom.acquire", after, __VA_ARGS__); break;             \
-    case order::release: WARPHEAP_PTX_SCOPED("atom.release", after, __VA_ARGS__); break;             \
-    case order::seq_cst: WARPHEAP_PTX_SCOPED("fence.sc", ";", ::: "memory"); [[fallthrough]];        \
-    case order::acq_rel: WARPHEAP_PTX_SCOPED("atom.acq_rel", after, __VA_ARGS__); break;             \
+    case order::fenced: WARPHEAP_PTX_SCOPED("atom.relaxed", ".global", after, __VA_ARGS__); break;              \
+    case order::acquire: WARPHEAP_PTX_SCOPED("atom.acquire", ".global", after, __VA_ARGS__); break;             \
+    case order::release: WARPHEAP_PTX_SCOPED("atom.release", ".global", after, __VA_ARGS__); break;             \
+    case order::seq_cst: WARPHEAP_PTX_SCOPED("fence.sc", "", ";", ::: "memory"); [[fallthrough]];        \
+    case order::acq_rel: WARPHEAP_PTX_SCOPED("atom.acq_rel", ".global", after, __VA_ARGS__); break;             \
   }
 
 // `function` reads and writes a `type`, which asm calls `letter`.
@@ -40,7 +41,7 @@ namespace warpheap::cuda_backend::ptx {
   template <scope Scope>                                                                            \
   WARPHEAP_DEVICE inline type function(size_t address, type operand, order how) {                   \
     type old;                                                                                       \
-    WARPHEAP_PTX_RMW_ORDERED(how, ".global." instruction " %0, [%1], %2;",                          \
+    WARPHEAP_PTX_RMW_ORDERED(how, "." instruction " %0, [%1], %2;",                          \
                              : "=" letter(old) : "l"(address), letter(operand) : "memory")          \
     return old;                                                                                     \
   }
@@ -71,7 +72,7 @@ WARPHEAP_PTX_RMW(bit_xor, u64, "l", "xor.b64")
   template <scope Scope>                                                                                               \
   WARPHEAP_DEVICE inline type compare_exchange(size_t address, type expected, type desired, order how) {               \
     type old;                                                                                                          \
-    WARPHEAP_PTX_RMW_ORDERED(how, ".global.cas.b" bits " %0, [%1], %2, %3;",                                           \
+    WARPHEAP_PTX_RMW_ORDERED(how, ".cas.b" bits " %0, [%1], %2, %3;",                                           \
                              : "=" letter(old) : "l"(address), letter(expected), letter(desired) : "memory")           \
     return old;                                                                                                        \
   }                                                                                                                    \
@@ -79,11 +80,11 @@ WARPHEAP_PTX_RMW(bit_xor, u64, "l", "xor.b64")
   WARPHEAP_DEVICE inline void load(type& value, size_t address, order how) {                                           \
     switch (how) {                                                                                                     \
       case order::relaxed:                                                                                             \
-        WARPHEAP_PTX_SCOPED("ld.relaxed", ".global.u" bits " %0, [%1];", : "=" letter(value) : "l"(address) : "memory"); \
+        WARPHEAP_PTX_SCOPED("ld.relaxed", ".global", ".u" bits " %0, [%1];", : "=" letter(value) : "l"(address) : "memory"); \
         break;                                                                                                         \
-      case order::seq_cst: WARPHEAP_PTX_SCOPED("fence.sc", ";", ::: "memory"); [[fallthrough]];                        \
+      case order::seq_cst: WARPHEAP_PTX_SCOPED("fence.sc", "", ";", ::: "memory"); [[fallthrough]];                        \
       default:                                                                                                         \
-        WARPHEAP_PTX_SCOPED("ld.acquire", ".global.u" bits " %0, [%1];", : "=" letter(value) : "l"(address) : "memory"); \
+        WARPHEAP_PTX_SCOPED("ld.acquire", ".global", ".u" bits " %0, [%1];", : "=" letter(value) : "l"(address) : "memory"); \
     }                                                                                                                  \
   }                                                                                                                    \
   template <scope Scope>                                                                                               \
@@ -91,11 +92,11 @@ WARPHEAP_PTX_RMW(bit_xor, u64, "l", "xor.b64")
     switch (how) {                                                                                                     \
       case order::relaxed:                                                                                             \
       case order::fenced:                                                                                              \
-        WARPHEAP_PTX_SCOPED("st.relaxed", ".global.u" bits " [%0], %1;", ::"l"(address), letter(value) : "memory");    \
+        WARPHEAP_PTX_SCOPED("st.relaxed", ".global", ".u" bits " [%0], %1;", ::"l"(address), letter(value) : "memory");    \
         break;                                                                                                         \
-      case order::seq_cst: WARPHEAP_PTX_SCOPED("fence.sc", ";", ::: "memory"); [[fallthrough]];                        \
+      case order::seq_cst: WARPHEAP_PTX_SCOPED("fence.sc", "", ";", ::: "memory"); [[fallthrough]];                        \
       default:                                                                                                         \
-        WARPHEAP_PTX_SCOPED("st.release", ".global.u" bits " [%0], %1;", ::"l"(address), letter(value) : "memory");    \
+        WARPHEAP_PTX_SCOPED("st.release", ".global", ".u" bits " [%0], %1;", ::"l"(address), letter(value) : "memory");    \
     }                                                                                                                  \
   }
 

@@ -80,6 +80,15 @@ struct simt {
   }
   WARPHEAP_DEVICE static void sync_warp(u32 mask) { __syncwarp(mask); }
   WARPHEAP_DEVICE static void sync_block() { __syncthreads(); }
+  WARPHEAP_DEVICE static u32 dynamic_shared_bytes() {
+    u32 bytes;
+    asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(bytes));
+    return bytes;
+  }
+  WARPHEAP_DEVICE static void* dynamic_shared() {
+    extern __shared__ __align__(128) u8 warpheap_dynamic_shared[];
+    return warpheap_dynamic_shared;
+  }
   WARPHEAP_DEVICE static void pause(u32 nanoseconds) { __nanosleep(nanoseconds); }
   WARPHEAP_DEVICE static void spin(u32 clocks) {
     u64 const begin = clock();

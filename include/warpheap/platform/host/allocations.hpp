@@ -3,6 +3,7 @@
 // machine.
 #pragma once
 
+#include <algorithm>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -16,6 +17,12 @@ class allocation_registry {
   void add(void const* memory, size_t bytes) {
     std::lock_guard const lock{mutex_};
     live_.push_back({reinterpret_cast<u64>(memory), bytes, ++made_});
+  }
+
+  /// Of a thread block.
+  void add_shared(void const* memory, size_t bytes) {
+    std::lock_guard const lock{mutex_};
+    live_.push_back({reinterpret_cast<u64>(memory), bytes, 0});
   }
 
   /// Returns its bytes.
@@ -34,15 +41,16 @@ class allocation_registry {
   /// From now on allocations are numbered as if those that are left were the first ones.
   void restart_numbers() {
     std::lock_guard const lock{mutex_};
-    made_ = live_.size();
+    made_ = std::count_if(live_.begin(), live_.end(), [](auto const& each) { return each.number != 0; });
   }
 
   std::string describe(u64 address) {
     std::lock_guard const lock{mutex_};
     for (auto const& each : live_) {
-      if (address - each.begin < each.bytes) {
-        return format_message({"buffer ", each.number, " + ", hexadecimal(address - each.begin)});
-      }
+      if (address - each.begin >= each.bytes) continue;
+      auto const offset = hexadecimal(address - each.begin);
+      return each.number == 0 ? format_message({"shared memory + ", offset})
+                              : format_message({"buffer ", each.number, " + ", offset});
     }
     return format_message({"address ", hexadecimal(address)});
   }
@@ -51,7 +59,7 @@ class allocation_registry {
   struct allocation {
     u64 begin;
     u64 bytes;
-    u64 number;
+    u64 number;  // 0: shared memory of a thread block
   };
 
   std::mutex mutex_;

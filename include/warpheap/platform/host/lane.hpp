@@ -10,6 +10,7 @@ namespace warpheap::host::detail {
 struct thread_block;
 struct warp;
 struct knowledge;
+class block_memory;
 
 /// What a lane does at a scheduling point, or waits in.
 enum class operation : u8 {
@@ -137,6 +138,7 @@ struct thread_block {
   warp* warps = nullptr;
   lane* lanes = nullptr;
   u32 lane_capacity = 0;
+  block_memory* shared = nullptr;  // of the place; null until a thread block asks for some
 };
 
 }  // namespace warpheap::host::detail

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <type_traits>
 
+#include "block_memory.hpp"
 #include "memory.hpp"
 
 namespace warpheap::host {
@@ -41,6 +42,12 @@ inline void check_launch(launch_shape shape) {
     throw backend_error{
         format_message({"launch of thread blocks of ", shape.threads, " threads: 1 to 1024 are possible"})};
   }
+  if (shape.shared_bytes > block_memory::most_bytes) {
+    throw backend_error{format_message({"launch with ", shape.shared_bytes, " bytes of dynamic shared memory: at most ",
+                                        block_memory::most_bytes, " are possible"})};
+  }
+  if (!shape.has_whole_rows())
+    throw backend_error{"launch of thread blocks or a grid whose extents do not divide them"};
 }
 
 }  // namespace detail

@@ -10,6 +10,7 @@
 #endif
 
 #include "active_mask.hpp"
+#include "block_memory.hpp"
 
 namespace warpheap::host {
 
@@ -65,6 +66,24 @@ struct simt {
   [[gnu::always_inline]] static void sync_warp(u32 mask) { detail::meet(detail::operation::sync_warp, mask, 0, 0); }
   static void sync_block() { detail::meet_block(); }
 
+  static u32 dynamic_shared_bytes() { return detail::this_lane().block->of->shape.shared_bytes; }
+  static void* dynamic_shared() {
+    static constexpr char site = 0;
+    u32 const bytes = dynamic_shared_bytes();
+    return bytes == 0 ? nullptr : shared_memory().object(&site, bytes, false);
+  }
+  /// What WARPHEAP_SHARED declares where the type `Site` is made.
+  template <class T, class Site>
+  static T& declared_shared(Site) {
+    static_assert(__is_trivially_constructible(T) && std::is_trivially_destructible_v<T>,
+                  "nobody makes or destroys an object in shared memory");
+    static constexpr char site = 0;
+    auto& memory = shared_memory();
+    void* const object = memory.object(&site, sizeof(T), true);
+    check_room(memory.declared_bytes());
+    return *static_cast<T*>(object);
+  }
+
   WARPHEAP_NO_TSAN static void pause(u32 nanoseconds) {
     detail::this_lane();  // outside a kernel: an error, not a crash
     auto& here = *detail::this_worker();
@@ -87,6 +106,19 @@ struct simt {
   WARPHEAP_NO_TSAN static std::string describe_trap(char const* reason) {
     u32 const block = block_index(), thread = thread_index();
     return detail::format_message({reason, " (thread block ", block, ", thread ", thread, ")"});
+  }
+
+  WARPHEAP_NO_TSAN static detail::block_memory& shared_memory() {
+    auto& block = *detail::this_lane().block;
+    if (!block.shared) block.shared = new detail::block_memory;
+    return *block.shared;
+  }
+  static void check_room(u32 declared) {
+    using memory = detail::block_memory;
+    if (declared <= memory::most_declared_bytes && declared + dynamic_shared_bytes() <= memory::most_bytes) return;
+    detail::this_worker()->fail(detail::format_message(
+        {"a thread block declares ", declared, " bytes of shared memory beside ", dynamic_shared_bytes(),
+         " dynamic ones: ", memory::most_declared_bytes, " may be declared, and ", memory::most_bytes, " be there"}));
   }
 
   static u64 monotonic_nanoseconds() {

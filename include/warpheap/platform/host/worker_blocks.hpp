@@ -3,6 +3,7 @@
 // place is free again.
 #pragma once
 
+#include "block_memory.hpp"
 #include "collective.hpp"
 
 namespace warpheap::host::detail {
@@ -11,6 +12,7 @@ inline worker::~worker() {
   for (u32 i = 0; i < place_count_; ++i) {
     delete[] places_[i].warps;
     delete[] places_[i].lanes;
+    delete places_[i].shared;
   }
 }
 
@@ -131,6 +133,7 @@ inline void worker::start(block_ticket const& ticket, thread_block& block) {
   block.index = ticket.index;
   block.live = 0;
   block.at_barrier = 0;
+  if (block.shared) block.shared->begin();
   ++places_used_;
   prepare_warps(block);
   tsan_release(&block);  // what came before the kernel happens before its lanes, which acquire this
@@ -194,6 +197,7 @@ WARPHEAP_NO_TSAN inline void worker::lane_main(fcontext::transfer_t arrived) {
   tsan_acquire(self.block);
   if (auto error = run_body(kernel)) here.fail(static_cast<std::exception_ptr&&>(error));
   tsan_release(&kernel.finished_blocks);
+  if (self.block->shared) tsan_release(self.block->shared);
   here.ended_ = &self;
   switch_fiber(self, here.main_, true);
   __builtin_unreachable();
@@ -220,6 +224,7 @@ inline void worker::retire(lane& ended) {
   else meet_without(*this, ended);
   if (group.runnable == 0) became_idle(group);
   if (block.live > 0) return;
+  if (block.shared) tsan_acquire(block.shared);  // the next thread block here has the same memory
   auto& kernel = *block.of;
   block.of = nullptr;
   --places_used_;

@@ -29,6 +29,8 @@ struct simt {
   static u32 reduce_or(u32 mask, u32 value);
   static void sync_warp(u32 mask);
   static void sync_block();
+  static void* dynamic_shared();
+  static u32 dynamic_shared_bytes();
   static void pause(u32 nanoseconds);
   static void spin(u32 clocks);
   [[noreturn]] static void trap(char const* reason);
