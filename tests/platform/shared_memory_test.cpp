@@ -14,8 +14,8 @@ namespace shared_memory_test {
 
 using namespace warpheap;
 
-/// Reverses the elements of each thread block through a tile, and adds what another tile of the same
-/// type, at another place, has: nothing if the two are apart.
+/// Reverses the elements of each thread block through a tile, and adds what another tile of the
+/// same type, at another place, has: nothing if the two are apart.
 struct reverse_in_tiles {
   WARPHEAP_DEVICE void operator()(u32* elements) const {
     u32 const thread = simt::thread_index(), mine = simt::block_index() * 64 + thread;
@@ -40,20 +40,22 @@ TEST(SharedMemory, IsAnObjectForEachThreadBlockAndPlaceInTheSource) {
   });
 }
 
-/// One object for all lanes, wherever they call from: counts the threads.
-WARPHEAP_DEVICE inline u32 threads_that_came() {
-  WARPHEAP_SHARED(came, u32);
-  if (simt::thread_index() == 0) came = 0;
-  simt::sync_block();
-  atomic_ref<u32, scope::block>{came}.fetch_add(1, order::relaxed);
-  simt::sync_block();
-  return came;
+/// One object, wherever the call is from.
+WARPHEAP_DEVICE inline u32& number_of_function() {
+  WARPHEAP_SHARED(number, u32);
+  return number;
 }
 
+/// Counts the threads, half of them by one call and half by another.
 struct count_threads {
   WARPHEAP_DEVICE void operator()(u32* counted) const {
-    u32 const all = simt::thread_index() % 2 == 0 ? threads_that_came() : threads_that_came();
-    if (simt::thread_index() == 5) counted[simt::block_index()] = all;
+    u32 const thread = simt::thread_index();
+    if (thread == 0) number_of_function() = 0;
+    simt::sync_block();
+    atomic_ref<u32, scope::block> const number{thread % 2 == 0 ? number_of_function() : number_of_function()};
+    number.fetch_add(1, order::relaxed);
+    simt::sync_block();
+    if (thread == 5) counted[simt::block_index()] = number.load(order::relaxed);
   }
 };
 

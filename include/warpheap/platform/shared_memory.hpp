@@ -5,9 +5,9 @@
 //   auto const bins = dynamic_shared<u32>();             // extern __shared__ u32 bins[];
 //   launch({.blocks = 64, .threads = 256, .shared_bytes = 4096}, kernel{}, …);
 //
-// What lies there is not initialised; atomics there are of block scope. On the host backend it holds
-// a pattern at first, AddressSanitizer knows the bounds of each object, and an index of dynamic
-// memory is checked.
+// What lies there is not initialised; atomics there are of block scope. On the host backend it
+// holds a pattern at first, AddressSanitizer knows the bounds of each object, and an index of
+// dynamic memory is checked.
 #pragma once
 
 #include "assert.hpp"
@@ -47,8 +47,8 @@ class shared_array {
   u32 size_;
 };
 
-/// The launch's `shared_bytes`, from byte `offset` on, a multiple of alignof(T). Every call gives the
-/// same memory.
+/// The launch's `shared_bytes`, from byte `offset` on, a multiple of alignof(T). Every call gives
+/// the same memory.
 template <class T>
 WARPHEAP_DEVICE shared_array<T> dynamic_shared(u32 offset = 0) {
   u32 const bytes = simt::dynamic_shared_bytes();

@@ -66,8 +66,11 @@ struct declare_too_much {
 TEST(SharedMemoryLimits, MoreThanAThreadBlockHasIsRefused) {
   device_buffer<u32> const nothing(1);
   launch({2, 1}, declare_too_much{}, false);
-  EXPECT_THAT([] { launch({2, 1}, declare_too_much{}, true); },
-              ThrowsMessage<host::schedule_error>(HasSubstr("declares 49156 bytes of shared memory beside 0 dynamic")));
+  EXPECT_THAT(
+      [] {
+        launch({2, 1}, declare_too_much{}, true);
+      },
+      ThrowsMessage<host::schedule_error>(HasSubstr("declares 49156 bytes of shared memory beside 0 dynamic")));
   EXPECT_THAT([] { launch({.shared_bytes = 200'000}, declare_too_much{}, false); },
               ThrowsMessage<host::schedule_error>(HasSubstr("48000 bytes of shared memory beside 200000 dynamic")));
   EXPECT_THAT([] { launch({.shared_bytes = 232'449}, declare_too_much{}, false); },
@@ -89,10 +92,16 @@ TEST(SharedMemoryLimits, AReportNamesSharedMemory) {
 }
 
 TEST(SharedMemoryLimits, ExtentsMustDivideWhatTheyAreOf) {
-  EXPECT_THAT([] { launch({.threads = 12, .block_extent = {5, 2}}, misaligned_part{}); },
-              ThrowsMessage<backend_error>(HasSubstr("extents")));
-  EXPECT_THAT([] { launch({.blocks = 3, .grid_extent = {0, 3}}, misaligned_part{}); },
-              ThrowsMessage<backend_error>(HasSubstr("extents")));
+  EXPECT_THAT(
+      [] {
+        launch({.threads = 12, .block_extent = {5, 2}}, misaligned_part{});
+      },
+      ThrowsMessage<backend_error>(HasSubstr("extents")));
+  EXPECT_THAT(
+      [] {
+        launch({.blocks = 3, .grid_extent = {0, 3}}, misaligned_part{});
+      },
+      ThrowsMessage<backend_error>(HasSubstr("extents")));
 }
 
-}}  // namespace warpheap::
+}}  // namespace warpheap

@@ -16,8 +16,8 @@ namespace warpheap::cuda_backend::ptx {
 // The formatter would cut each instruction from its operands.
 // clang-format off
 
-// The scope's three spellings of one instruction. `before` and `after` are the text around scope and
-// space. What is of a thread block alone may lie in shared memory.
+// The scope's three spellings of one instruction. `before` and `after` are the text around scope
+// and space. What is of a thread block alone may lie in shared memory.
 #define WARPHEAP_PTX_SCOPED(before, space, after, ...)                                              \
   do {                                                                                              \
     if constexpr (Scope == scope::block) asm volatile(before ".cta" after __VA_ARGS__);             \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared memory of a thread block: objects that its lanes name by the place in the source where they
-// are declared, and the dynamic bytes of the launch.
+// Shared memory of a thread block: objects that its lanes name by the place in the source that
+// declares them, and the dynamic bytes of the launch.
 //
 // Each object lies in memory of its own, so that AddressSanitizer knows its bounds. A place for
 // thread blocks keeps this memory for the next one, which finds a pattern in place of what the last

@@ -14,11 +14,14 @@
 
 namespace warpheap::host {
 
+/// Of the kernel that the calling lane runs.
+WARPHEAP_NO_TSAN inline launch_shape const& current_shape() { return detail::this_lane().block->of->shape; }
+
 struct simt {
   WARPHEAP_NO_TSAN static u32 thread_index() { return detail::this_lane().thread; }
   WARPHEAP_NO_TSAN static u32 block_index() { return detail::this_lane().block->index; }
-  WARPHEAP_NO_TSAN static u32 block_dim() { return detail::this_lane().block->of->shape.threads; }
-  WARPHEAP_NO_TSAN static u32 grid_dim() { return detail::this_lane().block->of->shape.blocks; }
+  WARPHEAP_NO_TSAN static u32 block_dim() { return current_shape().threads; }
+  WARPHEAP_NO_TSAN static u32 grid_dim() { return current_shape().blocks; }
   WARPHEAP_NO_TSAN static u64 grid_id() { return detail::this_lane().block->of->id; }
   WARPHEAP_NO_TSAN static u32 lane_id() { return detail::this_lane().id; }
   WARPHEAP_NO_TSAN static u32 lanes_below() { return (1u << lane_id()) - 1; }
@@ -66,7 +69,7 @@ struct simt {
   [[gnu::always_inline]] static void sync_warp(u32 mask) { detail::meet(detail::operation::sync_warp, mask, 0, 0); }
   static void sync_block() { detail::meet_block(); }
 
-  static u32 dynamic_shared_bytes() { return detail::this_lane().block->of->shape.shared_bytes; }
+  static u32 dynamic_shared_bytes() { return current_shape().shared_bytes; }
   static void* dynamic_shared() {
     static constexpr char site = 0;
     u32 const bytes = dynamic_shared_bytes();
