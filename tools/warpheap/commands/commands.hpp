@@ -21,5 +21,6 @@ void add_join(CLI::App& program, int& status);
 void add_top(CLI::App& program, int& status);
 void add_report(CLI::App& program, int& status);
 void add_replay(CLI::App& program, int& status);
+void add_test(CLI::App& program, int& status);
 
 }  // namespace warpheap::tool

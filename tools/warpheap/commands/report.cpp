@@ -4,13 +4,11 @@
 // only runs kernels needs it. This command finds the script and becomes its process, so the exit
 // status and messages are the script's. It needs Jinja2 and matplotlib, and says so without them.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -29,26 +27,6 @@ struct report_flags {
   std::string output = "report.html";
   std::string images;
 };
-
-/// Folders that may hold the script: that of the installation to which this program belongs, and
-/// that of the source it was built from.
-std::vector<std::filesystem::path> script_folders() {
-  std::error_code ignored;
-  auto const program = std::filesystem::read_symlink("/proc/self/exe", ignored);
-  std::vector<std::filesystem::path> folders{program.parent_path().parent_path() / "share" / "warpheap" / "report"};
-  folders.emplace_back(report_source());
-  return folders;
-}
-
-std::string find_script() {
-  std::error_code ignored;
-  std::vector<std::string> looked;
-  for (auto const& folder : script_folders()) {
-    if (std::filesystem::exists(folder / "__main__.py", ignored)) return folder.string();
-    looked.push_back(folder.string());
-  }
-  throw usage_error{fmt::format("the script that makes the page is not at {}", fmt::join(looked, ", nor at "))};
-}
 
 std::vector<std::string> script_arguments(report_flags const& flags) {
   std::vector<std::string> typed{"--output", flags.output};
@@ -82,7 +60,9 @@ int run_report(report_flags const& flags) {
   for (auto const& each : flags.results) inputs.emplace_back("FILE", each);
   for (auto const& each : flags.before) inputs.emplace_back("--before", each);
   refuse_shared_files({{"--output", flags.output}}, inputs);
-  std::vector<std::string> words{"python3", "-B", find_script()};
+  std::vector<std::string> words{
+      "python3", "-B",
+      find_folder("share/warpheap/report", "scripts/report", "__main__.py", "the script that makes the page")};
   for (auto const& typed : script_arguments(flags)) words.push_back(typed);
   std::vector<char*> arguments;
   arguments.reserve(words.size() + 1);

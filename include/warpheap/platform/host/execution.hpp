@@ -7,7 +7,15 @@
 // Parallel mode is for speed: thread blocks spread over OS threads and atomics are the processor's.
 // Deterministic mode is for faults: one OS thread, every atomic and collective is a scheduling
 // point, and the same settings on the same program give the same schedule, step for step.
+//
+// A program that chooses nothing runs as the environment's WARPHEAP_EXECUTION says, in the words of
+// `execution`: WARPHEAP_EXECUTION=seed=7,weak_memory.
 #pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <type_traits>
 
 #include "../types.hpp"
 
@@ -65,7 +73,53 @@ struct execution {
 
 namespace detail {
 
-inline execution chosen_execution;
+/// The settings that text like "seed=17,weak_memory,policy=priorities" names: words of execution,
+/// and a seed for deterministic mode. False if it says something else.
+inline bool read_settings(char const* text, execution& run) {
+  auto const number = [&](char const* name, auto& value) {
+    size_t const length = std::strlen(name);
+    if (std::strncmp(text, name, length) != 0 || text[length] < '0' || text[length] > '9') return false;
+    char* end = nullptr;
+    value = static_cast<std::remove_reference_t<decltype(value)>>(std::strtoull(text + length, &end, 0));
+    text = end;
+    return true;
+  };
+  auto const word = [&](char const* name) {
+    size_t const length = std::strlen(name);
+    if (std::strncmp(text, name, length) != 0) return false;
+    text += length;
+    return true;
+  };
+  while (*text != 0) {
+    if (number("seed=", run.seed)) run.mode = execution_mode::deterministic;
+    else if (word("weak_memory")) run.weak_memory = true;
+    else if (word("refuses_returned_lanes")) run.refuses_returned_lanes = true;
+    else if (word("policy=round_robin")) run.policy = schedule_policy::round_robin;
+    else if (word("policy=random_walk")) run.policy = schedule_policy::random_walk;
+    else if (word("policy=priorities")) run.policy = schedule_policy::priorities;
+    else if (word("masks=singleton")) run.masks = mask_policy::singleton;
+    else if (word("masks=random")) run.masks = mask_policy::random;
+    else if (word("masks=maximal")) run.masks = mask_policy::maximal;
+    else if (word("masks=mixed")) run.masks = mask_policy::mixed;
+    else if (!number("sm_count=", run.sm_count) && !number("blocks_per_sm=", run.blocks_per_sm) &&
+             !number("os_threads=", run.os_threads) && !number("step_cap=", run.step_cap))
+      return false;
+    if (*text != 0 && !(*text == ',' && *++text != 0)) return false;
+  }
+  return run.sm_count != 0 && run.blocks_per_sm != 0;
+}
+
+/// What WARPHEAP_EXECUTION says. Ends a program that gets something else from there.
+inline execution execution_of_environment() {
+  execution run;
+  char const* const text = std::getenv("WARPHEAP_EXECUTION");
+  if (text == nullptr || read_settings(text, run)) return run;
+  std::fprintf(stderr, "WARPHEAP_EXECUTION=%s: settings are written like seed=17,weak_memory,policy=priorities\n",
+               text);
+  std::exit(2);
+}
+
+inline execution chosen_execution = execution_of_environment();
 
 }  // namespace detail
 

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// `warpheap test`: builds a program of the user's for the host backend, alone and under sanitizers,
+// and runs it under one schedule after the other until a run fails or the time is over. A run fails
+// if it ends with another status than 0, by a signal, or not at all.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "cli/child_run.hpp"
+#include "cli/interruption.hpp"
+#include "cli/numbers.hpp"
+#include "cli/progress_bar.hpp"
+#include "cli/standard_output.hpp"
+#include "cli/usage_error.hpp"
+#include "command.hpp"
+#include "io/origin.hpp"
+#include "io/text_table.hpp"
+
+namespace warpheap::tool {
+
+namespace {
+
+using namespace std::chrono_literals;
+using clock = std::chrono::steady_clock;
+
+struct test_flags {
+  std::string source;
+  std::vector<std::string> compiler_flags;
+  std::string minutes = "1";
+  std::string seed = "1";
+  std::string jobs;
+  std::string timeout = "60";
+  std::string replay;
+};
+
+/// One way to run the program: what it is built with, and how it runs.
+struct way {
+  char const* name;
+  char const* flag;      ///< of the compiler
+  char const* settings;  ///< of WARPHEAP_EXECUTION beside the seed; nullptr: parallel mode
+  char const* finds;
+};
+
+constexpr way ways[] = {
+    {"schedules", "", "", "wrong results, hangs, misuse of collectives"},
+    {"weak_memory", "", ",weak_memory", "missing acquires and releases"},
+    {"address", "-fsanitize=address", "", "overruns, uses after free"},
+    {"thread", "-fsanitize=thread", "", "races of plain accesses"},
+    {"parallel", "", nullptr, "what only many cores show"},
+};
+
+void declare_test(CLI::App& to, test_flags& flags) {
+  std::string footer =
+      "FILE is a program that launches kernels and returns 0 if all is well. It is compiled for the host backend by "
+      "CXX "
+      "(g++), with the flags behind --, and run under one seed after the other:";
+  for (auto const& each : ways) footer += fmt::format("\n  {:<12} {}", each.name, each.finds);
+  to.footer(footer + "\nThe first run that fails is shown, with the line that repeats it: exit status 1.");
+  to.add_option("FILE", flags.source, "A C++ source")->type_name("FILE");
+  to.add_option("FLAG", flags.compiler_flags, "Behind --: flags of the compiler")
+      ->type_name("FLAG")
+      ->expected(1, 10'000);
+  add_text(to, "--minutes", flags.minutes, "Minutes of runs", "T")->capture_default_str();
+  add_text(to, "--seed", flags.seed, "Seed of the first schedule; the next one has the next seed", "N")
+      ->capture_default_str();
+  add_text(to, "--jobs", flags.jobs, "Runs at a time (default: one a core)", "N");
+  add_text(to, "--timeout", flags.timeout, "Seconds after which a run counts as hung", "S")->capture_default_str();
+  add_text(to, "--replay", flags.replay, "One run, as a failure's line gives it", "WAY:SEED");
+}
+
+struct one_run {
+  way const* by;
+  u64 seed;
+
+  std::string settings() const { return by->settings == nullptr ? "" : fmt::format("seed={}{}", seed, by->settings); }
+};
+
+class folder_of_programs {
+ public:
+  folder_of_programs() : path_{(std::filesystem::temp_directory_path() / "warpheap_test_XXXXXX").string()} {
+    if (mkdtemp(path_.data()) == nullptr) throw usage_error{fmt::format("no folder {} can be made", path_)};
+  }
+  folder_of_programs(folder_of_programs const&) = delete;
+  folder_of_programs& operator=(folder_of_programs const&) = delete;
+  ~folder_of_programs() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+  /// The program that is built with a flag.
+  std::string program_for(char const* flag) const { return path_ + "/program" + flag; }
+
+ private:
+  std::string path_;
+};
+
+/// Builds the program in all its ways, and runs it.
+class test_session {
+ public:
+  explicit test_session(test_flags const& flags)
+      : flags_{flags},
+        jobs_{flags.jobs.empty() ? std::max(1u, std::thread::hardware_concurrency())
+                                 : parse_count("--jobs", flags.jobs, 1, 1024)},
+        first_seed_{parse_count("--seed", flags.seed, 0, ~u64{0} >> 1)},
+        limit_{1000 * parse_count("--timeout", flags.timeout, 1, 86400)},
+        time_{static_cast<u64>(60'000 * parse_real("--minutes", flags.minutes, 1e-3, 1e6))} {
+    if (flags.source.empty()) throw usage_error{"no program: name a C++ source that launches kernels"};
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(flags.source, ignored))
+      throw usage_error{fmt::format("no file {}", flags.source)};
+    if (!flags.replay.empty()) replayed_ = parse_replay();
+  }
+
+  int run() {
+    deferred_interruption const interruption;
+    build(interruption);
+    if (replayed_) return tell(*replayed_, run_once(*replayed_));
+    auto const fault = run_all(interruption);
+    if (int const signal = interruption.signal()) die_of(signal);
+    text_table table{{"way", ">runs", "finds"}, 1};
+    for (auto const& each : ways) table.add({each.name, fmt::format("{}", runs_[&each - ways].load()), each.finds});
+    print_output("{}", table.text("test"));
+    return fault ? tell(fault->first, fault->second) : 0;
+  }
+
+ private:
+  one_run parse_replay() const {
+    auto const colon = flags_.replay.find(':');
+    auto const name = flags_.replay.substr(0, colon);
+    for (auto const& each : ways)
+      if (name == each.name && colon != std::string::npos)
+        return {&each, parse_count("--replay", flags_.replay.substr(colon + 1))};
+    throw usage_error{fmt::format("--replay {}: a run is written like weak_memory:17", flags_.replay)};
+  }
+
+  /// The ways that are needed, by their flags.
+  std::vector<char const*> builds() const {
+    if (replayed_) return {replayed_->by->flag};
+    return {"", "-fsanitize=address", "-fsanitize=thread"};
+  }
+
+  /// Calls `work(i)` for each i below `count`, several at a time, until one throws.
+  template <class Work>
+  void at_once(u64 count, deferred_interruption const& interruption, Work work) {
+    std::atomic<u64> next{0}, ended{0};
+    std::exception_ptr error;
+    std::mutex mutex;
+    std::vector<std::jthread> threads;
+    u64 const started = std::min(count, jobs_);
+    for (u64 i = 0; i < started; ++i)
+      threads.emplace_back([&] {
+        try {
+          while (is_wanted_)
+            if (u64 const mine = next++; mine < count) work(mine);
+            else break;
+        } catch (...) {
+          std::lock_guard const lock{mutex};
+          if (!error) error = std::current_exception();
+          is_wanted_ = false;
+        }
+        ++ended;
+      });
+    while (ended < started) {
+      if (interruption.signal() != 0) is_wanted_ = false;
+      show_progress();
+      std::this_thread::sleep_for(10ms);
+    }
+    threads.clear();
+    bar_.clear();
+    if (error) std::rethrow_exception(error);
+  }
+
+  void build(deferred_interruption const& interruption) {
+    auto const all = builds();
+    auto const include = find_folder("include", "include", "warpheap/warpheap.hpp", "the folder of Warpheap's headers");
+    char const* const cxx = std::getenv("CXX");
+    at_once(all.size(), interruption, [&](u64 i) {
+      std::vector<std::string> line{
+          cxx != nullptr && *cxx != 0 ? cxx : "g++", "-std=c++20", "-O1", "-g", "-I", include};
+      if (*all[i] != 0) line.emplace_back(all[i]);
+      line.insert(line.end(), {flags_.source, "-o", folder_.program_for(all[i])});
+      line.insert(line.end(), flags_.compiler_flags.begin(), flags_.compiler_flags.end());
+      line.insert(line.end(), {"-lboost_context", "-pthread"});
+      auto const made = run_child(line, {}, 1h, is_wanted_);
+      if (made.succeeded || !is_wanted_.exchange(false)) return;
+      print_output("{}", made.output);
+      throw usage_error{fmt::format("{} does not compile: {} {}", flags_.source, line[0], made.ending)};
+    });
+    if (int const signal = interruption.signal()) die_of(signal);
+  }
+
+  child_outcome run_once(one_run const& what) {
+    auto const settings = what.settings();
+    std::vector<std::string> environment{"WARPHEAP_EXECUTION=" + settings};
+    return run_child({folder_.program_for(what.by->flag)}, environment, limit_, is_wanted_);
+  }
+
+  std::optional<std::pair<one_run, child_outcome>> run_all(deferred_interruption const& interruption) {
+    std::optional<std::pair<one_run, child_outcome>> first;
+    std::mutex mutex;
+    begin_ = clock::now();
+    at_once(~u64{0}, interruption, [&](u64 i) {
+      if (clock::now() - *begin_ >= time_) {
+        is_wanted_ = false;
+        return;
+      }
+      one_run const what{&ways[i % std::size(ways)], first_seed_ + i / std::size(ways)};
+      auto made = run_once(what);
+      bool const counts = is_wanted_ || !made.was_stopped;
+      if (counts) ++runs_[what.by - ways];
+      if (made.succeeded || !counts) return;
+      is_wanted_ = false;
+      std::lock_guard const lock{mutex};
+      if (!first) first.emplace(what, std::move(made));
+    });
+    return first;
+  }
+
+  void show_progress() {
+    if (!begin_) return bar_.show(fmt::format("compiling {}", flags_.source), 0, 1);
+    u64 all = 0;
+    for (auto const& each : runs_) all += each;
+    auto const spent = std::chrono::duration_cast<std::chrono::milliseconds>(clock::now() - *begin_);
+    bar_.show(fmt::format("{} runs", all), static_cast<u64>(std::min(spent, time_).count()),
+              static_cast<u64>(time_.count()));
+  }
+
+  /// Prints what came of a run; returns the exit status.
+  int tell(one_run const& what, child_outcome const& made) const {
+    print_output("{}", made.output);
+    if (!made.output.empty() && made.output.back() != '\n') print_output("\n");
+    if (made.succeeded) return 0;
+    auto again = fmt::format("warpheap test {} --replay {}:{}", flags_.source, what.by->name, what.seed);
+    char const* before = " -- ";
+    for (auto const& each : flags_.compiler_flags) again += std::exchange(before, " ") + each;
+    complain("test", fmt::format("{} {}: {}", flags_.source, made.ending, again));
+    return 1;
+  }
+
+  test_flags const& flags_;
+  u64 jobs_;
+  u64 first_seed_;
+  std::chrono::milliseconds limit_;
+  std::chrono::milliseconds time_;
+  std::optional<one_run> replayed_;
+  folder_of_programs folder_;
+  progress_bar bar_;
+  std::atomic<bool> is_wanted_ = true;
+  std::atomic<u64> runs_[std::size(ways)]{};
+  std::optional<clock::time_point> begin_;
+};
+
+int run_test(test_flags const& flags) { return test_session{flags}.run(); }
+
+}  // namespace
+
+void add_test(CLI::App& program, int& status) {
+  add_command(program, "test", "Test a program's kernels under many schedules and sanitizers", declare_test, run_test,
+              status);
+}
+
+}  // namespace warpheap::tool
