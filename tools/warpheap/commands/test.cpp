@@ -42,20 +42,31 @@ struct test_flags {
   std::string replay;
 };
 
-/// One way to run the program: what it is built with, and how it runs.
+/// How the program is built.
+struct build {
+  char const* name;
+  char const* flag;  ///< of the compiler
+  char const* also;  ///< another one; then the flags are not for the linker
+};
+constexpr build builds[] = {{"plain", "", ""},
+                            {"address", "-fsanitize=address", ""},
+                            {"thread", "-fsanitize=thread", ""},
+                            {"races", "-fsanitize=thread", "-DWARPHEAP_HOST_RACES"}};
+
+/// One way to run the program.
 struct way {
   char const* name;
-  char const* flag;      ///< of the compiler
+  build const& from;
   char const* settings;  ///< of WARPHEAP_EXECUTION beside the seed; nullptr: parallel mode
   char const* finds;
 };
-
 constexpr way ways[] = {
-    {"schedules", "", "", "wrong results, hangs, misuse of collectives"},
-    {"weak_memory", "", ",weak_memory", "missing acquires and releases"},
-    {"address", "-fsanitize=address", "", "overruns, uses after free"},
-    {"thread", "-fsanitize=thread", "", "races of plain accesses"},
-    {"parallel", "", nullptr, "what only many cores show"},
+    {"schedules", builds[0], "", "wrong results, hangs, misuse of collectives"},
+    {"weak_memory", builds[0], ",weak_memory", "missing acquires and releases"},
+    {"races", builds[3], ",weak_memory", "races of plain accesses, and the order that is missing"},
+    {"address", builds[1], "", "overruns, uses after free"},
+    {"thread", builds[2], "", "races of plain accesses, those to globals too"},
+    {"parallel", builds[0], nullptr, "what only many cores show"},
 };
 
 void declare_test(CLI::App& to, test_flags& flags) {
@@ -96,8 +107,7 @@ class folder_of_programs {
     std::filesystem::remove_all(path_, ignored);
   }
 
-  /// The program that is built with a flag.
-  std::string program_for(char const* flag) const { return path_ + "/program" + flag; }
+  std::string program_of(build const& how) const { return path_ + "/" + how.name; }
 
  private:
   std::string path_;
@@ -122,7 +132,7 @@ class test_session {
 
   int run() {
     deferred_interruption const interruption;
-    build(interruption);
+    build_all(interruption);
     if (replayed_) return tell(*replayed_, run_once(*replayed_));
     auto const fault = run_all(interruption);
     if (int const signal = interruption.signal()) die_of(signal);
@@ -140,12 +150,6 @@ class test_session {
       if (name == each.name && colon != std::string::npos)
         return {&each, parse_count("--replay", flags_.replay.substr(colon + 1))};
     throw usage_error{fmt::format("--replay {}: a run is written like weak_memory:17", flags_.replay)};
-  }
-
-  /// The ways that are needed, by their flags.
-  std::vector<char const*> builds() const {
-    if (replayed_) return {replayed_->by->flag};
-    return {"", "-fsanitize=address", "-fsanitize=thread"};
   }
 
   /// Calls `work(i)` for each i below `count`, several at a time, until one throws.
@@ -179,29 +183,45 @@ class test_session {
     if (error) std::rethrow_exception(error);
   }
 
-  void build(deferred_interruption const& interruption) {
-    auto const all = builds();
+  void build_all(deferred_interruption const& interruption) {
     auto const include = find_folder("include", "include", "warpheap/warpheap.hpp", "the folder of Warpheap's headers");
-    char const* const cxx = std::getenv("CXX");
-    at_once(all.size(), interruption, [&](u64 i) {
-      std::vector<std::string> line{
-          cxx != nullptr && *cxx != 0 ? cxx : "g++", "-std=c++20", "-O1", "-g", "-I", include};
-      if (*all[i] != 0) line.emplace_back(all[i]);
-      line.insert(line.end(), {flags_.source, "-o", folder_.program_for(all[i])});
+    at_once(replayed_ ? 1 : std::size(builds), interruption, [&](u64 i) {
+      auto const& how = replayed_ ? replayed_->by->from : builds[i];
+      auto const program = folder_.program_of(how);
+      std::vector<std::string> const libraries{"-lboost_context", "-pthread"};
+      std::vector<std::string> line{"-std=c++20", "-O1", "-g", "-I", include, flags_.source};
+      for (char const* const flag : {how.flag, how.also})
+        if (*flag != 0) line.emplace_back(flag);
       line.insert(line.end(), flags_.compiler_flags.begin(), flags_.compiler_flags.end());
-      line.insert(line.end(), {"-lboost_context", "-pthread"});
-      auto const made = run_child(line, {}, 1h, is_wanted_);
-      if (made.succeeded || !is_wanted_.exchange(false)) return;
-      print_output("{}", made.output);
-      throw usage_error{fmt::format("{} does not compile: {} {}", flags_.source, line[0], made.ending)};
+      if (*how.also == 0) {
+        line.insert(line.end(), libraries.begin(), libraries.end());
+        compile(line, program);
+      } else {
+        line.emplace_back("-c");
+        compile(line, program + ".o");
+        std::vector<std::string> linked{program + ".o"};
+        linked.insert(linked.end(), flags_.compiler_flags.begin(), flags_.compiler_flags.end());
+        linked.insert(linked.end(), libraries.begin(), libraries.end());
+        compile(linked, program);
+      }
     });
     if (int const signal = interruption.signal()) die_of(signal);
+  }
+
+  void compile(std::vector<std::string> line, std::string const& made) {
+    char const* const cxx = std::getenv("CXX");
+    line.insert(line.begin(), cxx != nullptr && *cxx != 0 ? cxx : "g++");
+    line.insert(line.end(), {"-o", made});
+    auto const came = run_child(line, {}, 1h, is_wanted_);
+    if (came.succeeded || !is_wanted_.exchange(false)) return;
+    print_output("{}", came.output);
+    throw usage_error{fmt::format("{} does not compile: {} {}", flags_.source, line[0], came.ending)};
   }
 
   child_outcome run_once(one_run const& what) {
     auto const settings = what.settings();
     std::vector<std::string> environment{"WARPHEAP_EXECUTION=" + settings};
-    return run_child({folder_.program_for(what.by->flag)}, environment, limit_, is_wanted_);
+    return run_child({folder_.program_of(what.by->from)}, environment, limit_, is_wanted_);
   }
 
   std::optional<std::pair<one_run, child_outcome>> run_all(deferred_interruption const& interruption) {

@@ -2,7 +2,7 @@
 // Atomic operations as the memory model sees them.
 #pragma once
 
-#include "../types.hpp"
+#include "sanitizer.hpp"
 
 namespace warpheap::host::detail {
 
@@ -13,8 +13,12 @@ struct access {
   order how;
   scope among;
 
-  bool acquires() const { return how == order::acquire || how == order::acq_rel || how == order::seq_cst; }
-  bool releases() const { return how == order::release || how == order::acq_rel || how == order::seq_cst; }
+  WARPHEAP_NO_TSAN bool acquires() const {
+    return how == order::acquire || how == order::acq_rel || how == order::seq_cst;
+  }
+  WARPHEAP_NO_TSAN bool releases() const {
+    return how == order::release || how == order::acq_rel || how == order::seq_cst;
+  }
   access with(order other) const { return {address, bytes, other, among}; }
 };
 
@@ -27,7 +31,7 @@ struct modification {
   u64 expected = 0;
   order failure = order::relaxed;
 
-  bool fails_on(u64 old) const { return compares && old != expected; }
+  WARPHEAP_NO_TSAN bool fails_on(u64 old) const { return compares && old != expected; }
 };
 
 /// What a change did: what it read, what it stored, what memory holds from now on.

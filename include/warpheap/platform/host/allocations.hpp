@@ -12,17 +12,22 @@
 
 namespace warpheap::host::detail {
 
+struct memory_range {
+  u64 begin;
+  u64 bytes;
+};
+
 class allocation_registry {
  public:
   void add(void const* memory, size_t bytes) {
     std::lock_guard const lock{mutex_};
-    live_.push_back({reinterpret_cast<u64>(memory), bytes, ++made_});
+    live_.push_back({{reinterpret_cast<u64>(memory), bytes}, ++made_});
   }
 
   /// Of a thread block.
   void add_shared(void const* memory, size_t bytes) {
     std::lock_guard const lock{mutex_};
-    live_.push_back({reinterpret_cast<u64>(memory), bytes, 0});
+    live_.push_back({{reinterpret_cast<u64>(memory), bytes}, 0});
   }
 
   /// Returns its bytes.
@@ -44,6 +49,11 @@ class allocation_registry {
     made_ = std::count_if(live_.begin(), live_.end(), [](auto const& each) { return each.number != 0; });
   }
 
+  std::vector<memory_range> ranges() {
+    std::lock_guard const lock{mutex_};
+    return {live_.begin(), live_.end()};
+  }
+
   std::string describe(u64 address) {
     std::lock_guard const lock{mutex_};
     for (auto const& each : live_) {
@@ -56,9 +66,7 @@ class allocation_registry {
   }
 
  private:
-  struct allocation {
-    u64 begin;
-    u64 bytes;
+  struct allocation : memory_range {
     u64 number;  // 0: shared memory of a thread block
   };
 

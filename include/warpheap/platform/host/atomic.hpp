@@ -9,7 +9,7 @@
 #include <atomic>
 
 #include "../atomic_value.hpp"
-#include "memory_model.hpp"
+#include "races.hpp"
 #include "worker.hpp"
 
 namespace warpheap::host {
@@ -49,14 +49,22 @@ constexpr std::memory_order standard_order(order how) {
 
 /// After a load that found `newest`: the value that the lane sees.
 [[gnu::noinline]] WARPHEAP_NO_TSAN inline u64 note_load(worker& here, access const& what, u64 newest) {
-  u64 const seen = here.model() ? here.model()->load(here, what, newest) : newest;
+  if (!here.model()) {
+    here.record(operation::load, what.address, newest, newest);
+    return newest;
+  }
+  atomic_touch made{what};
+  u64 const seen = here.model()->load(here, what, newest);
+  made.check(false, __builtin_return_address(0));
   here.record(operation::load, what.address, newest, seen, seen != newest);
   return seen;
 }
 
 /// Weak memory: a store where memory holds `memory`; returns what it holds from now on.
 [[gnu::noinline]] inline u64 decide_store(worker& here, access const& what, u64 memory, u64 value) {
+  atomic_touch made{what};
   u64 const left = here.model()->store(here, what, memory, value);
+  made.check(true, __builtin_return_address(0));
   here.record(operation::store, what.address, memory, value, left != value);
   return left;
 }
@@ -64,7 +72,9 @@ constexpr std::memory_order standard_order(order how) {
 /// Weak memory: a read-modify-write where memory holds `memory`.
 [[gnu::noinline]] inline change decide_change(worker& here, operation kind, access const& what, modification const& how,
                                               u64 memory) {
+  atomic_touch made{what};
   auto const done = here.model()->modify(here, what, how, memory);
+  made.check(!done.failed, __builtin_return_address(0));
   here.record(done.failed ? operation::compare_exchange_failed : kind, what.address, done.seen, done.made,
               done.seen != memory);
   return done;

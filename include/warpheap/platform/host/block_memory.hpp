@@ -10,6 +10,7 @@
 #include <new>
 
 #include "allocations.hpp"
+#include "races.hpp"
 
 namespace warpheap::host::detail {
 
@@ -44,6 +45,7 @@ class block_memory {
     while (found && (found->site != site || found->size != bytes)) found = found->next;
     if (!found) first_ = found = make(site, bytes);
     if (!found->is_live) {
+      forget_races(found->bytes, bytes);
       found->is_live = true;
       if (is_declared) declared_ += bytes;
       for (u32 i = 0; i < bytes; ++i) const_cast<u8 volatile*>(found->bytes)[i] = pattern;
@@ -54,7 +56,7 @@ class block_memory {
   WARPHEAP_NO_TSAN u32 declared_bytes() const { return declared_; }
 
  private:
-  static constexpr size_t alignment = 128;
+  static constexpr size_t alignment = memory_alignment;
 
   struct entry {
     void const* site;

@@ -47,17 +47,17 @@ struct location {
   u32 count = 0;
   message messages[depth];
 
-  message& newest() { return messages[count - 1]; }
-  bool is_newest(u32 index) const { return index + 1 == count; }
+  WARPHEAP_NO_TSAN message& newest() { return messages[count - 1]; }
+  WARPHEAP_NO_TSAN bool is_newest(u32 index) const { return index + 1 == count; }
 
   /// The latest stamp here that `known` has.
-  u64 known_in(view const& known) const {
+  WARPHEAP_NO_TSAN u64 known_in(view const& known) const {
     u64 const mine = known.stores.known(id);
     return other_id ? (std::max)(mine, known.stores.known(other_id)) : mine;
   }
 
   /// The oldest message that may still be read where everything up to stamp `bound` is known.
-  u32 oldest_after(u64 bound) const {
+  WARPHEAP_NO_TSAN u32 oldest_after(u64 bound) const {
     u32 oldest = count - 1;
     while (oldest > 0 && messages[oldest].stamp > bound) --oldest;
     return oldest;
@@ -75,7 +75,7 @@ struct location {
   }
 
   /// Puts `made` where its stamp belongs; drops the oldest if there are too many.
-  void insert(view_store& views, message const& made) {
+  WARPHEAP_NO_TSAN void insert(view_store& views, message const& made) {
     u32 index = count;
     while (index > 0 && messages[index - 1].stamp > made.stamp) --index;
     if (count == depth) {
@@ -137,7 +137,7 @@ struct word_history {
 
 class history_table {
  public:
-  word_history& word_of(u64 address) {
+  WARPHEAP_NO_TSAN word_history& word_of(u64 address) {
     if (words_.size() * 2 >= slots_.size()) grow();
     auto& found = slot_of(address >> 3);
     if (!found.word) {
@@ -155,7 +155,7 @@ class history_table {
     word_history* word = nullptr;
   };
 
-  slot& slot_of(u64 key) {
+  WARPHEAP_NO_TSAN slot& slot_of(u64 key) {
     u64 const mask = slots_.size() - 1;
     for (u64 i = key * 0x9e37'79b9'7f4a'7c15ull >> 20;; ++i) {
       auto& found = slots_[i & mask];

@@ -29,7 +29,7 @@ class views_by_location {
 
   bool is_full() const { return count_ == limit; }
 
-  entry* find(u32 location) {
+  WARPHEAP_NO_TSAN entry* find(u32 location) {
     for (u32 i = count_; i-- > 0;) {
       if (entries_[i].location == location) return entries_ + i;
     }
@@ -60,6 +60,7 @@ struct knowledge {
   u64 noted_view = 0;           // number of the last of those views
   u32 noted_at = 0;             // where it was read
   view* read_before = nullptr;  // by relaxed reads of long ago: any acquire learns it
+  u64 marked = 0;               // stamp of a moment that no other lane can know yet; 0: none
 
   void clear(view_store& views) {
     views.drop(known);
@@ -67,17 +68,23 @@ struct knowledge {
     forget_releases(views);
     while (view* const learned = read.take_oldest()) views.drop(learned);
     known = read_before = nullptr;
-    noted_view = 0;
+    noted_view = marked = 0;
   }
 
   /// The lane's view for a change: a copy of its own.
-  view& own(view_store& views) {
+  WARPHEAP_NO_TSAN view& own(view_store& views) {
     if (known->holders > 1) {
       view* const shared = known;
       known = views.copy(*shared);
       views.drop(shared);
     }
     return *known;
+  }
+
+  /// A share of what the lane knows, for others.
+  view* hand_on() {
+    marked = 0;
+    return view_store::share(known);
   }
 
   void learn(view_store& views, view const& more) {
@@ -91,17 +98,17 @@ struct knowledge {
       views.drop(fenced);
       fenced = released.take_oldest();
     }
-    released.add({location, view_store::share(known)});
+    released.add({location, hand_on()});
   }
 
   /// What a relaxed store at `location` carries, null if nothing.
-  view* carried_at(u32 location) {
+  WARPHEAP_NO_TSAN view* carried_at(u32 location) {
     auto* const earlier = released.find(location);
     return earlier ? earlier->learned : fenced;
   }
 
   /// A relaxed read at `location` saw a message that carries `learned`.
-  void note_read(view_store& views, u32 location, view* learned) {
+  WARPHEAP_NO_TSAN void note_read(view_store& views, u32 location, view* learned) {
     if (learned->number == noted_view && location == noted_at) return;  // lanes often read again
     noted_view = learned->number;
     noted_at = location;
@@ -136,7 +143,7 @@ struct knowledge {
   /// A fence: every later store hands on what the lane knows now.
   void release_all(view_store& views) {
     forget_releases(views);
-    fenced = view_store::share(known);
+    fenced = hand_on();
   }
 
  private:

@@ -70,7 +70,8 @@ class stream {
 /// Raw memory, aligned to 256 bytes. Throws out_of_memory with the bytes asked for.
 inline void* allocate_bytes(size_t bytes) {
   auto* const arena = detail::arena_of_thread;
-  void* const memory = arena ? arena->take(bytes) : ::operator new (bytes, std::align_val_t{256}, std::nothrow);
+  void* const memory =
+      arena ? arena->take(bytes) : ::operator new (bytes, std::align_val_t{detail::memory_alignment}, std::nothrow);
   if (!memory) throw out_of_memory{detail::format_message({"allocating ", bytes, " bytes of host memory failed"})};
   detail::allocations().add(memory, bytes);
   return memory;
@@ -82,7 +83,7 @@ inline void deallocate_bytes(void* memory) noexcept {
   u64 const begin = reinterpret_cast<u64>(memory);
   detail::all_contents().forget(begin, begin + bytes);
   if (auto* const arena = detail::arena_of_thread; arena && arena->owns(memory)) return arena->give_back();
-  ::operator delete (memory, std::align_val_t{256});
+  ::operator delete (memory, std::align_val_t{detail::memory_alignment});
 }
 
 /// Sets `bytes` bytes at `memory` to `value`, in order on stream `on`.

@@ -44,11 +44,11 @@
 // read-modify-write that changes the value and is read by one made earlier.
 //
 // After a while (by seed, 2 to 32 turns of all lanes) every lane counts as knowing a store: stores
-// become visible in finite time. Plain accesses are not tracked; contents.hpp checks those to
-// blocks of memory. A plain store to a word that is accessed atomically is noticed when the value
-// differs at the next atomic access, and counts as known to all lanes. The views are those of
-// promising semantics without promises (Kang et al. 2017), the patterns those of Lustig et al.
-// 2019.
+// become visible in finite time. Plain accesses have no part in it; their races are found by
+// race_checker.hpp, or by contents.hpp for blocks of memory. A plain store to a word that is
+// accessed atomically is noticed when the value differs at the next atomic access, and counts as
+// known to all lanes. The views are those of promising semantics without promises (Kang et al.
+// 2017), the patterns those of Lustig et al. 2019.
 #pragma once
 
 #include <algorithm>
@@ -73,7 +73,7 @@ class memory_model {
   memory_model& operator=(memory_model const&) = delete;
 
   /// The value that the running lane's load returns where memory holds `memory`.
-  u64 load(worker& here, access const& what, u64 memory) {
+  WARPHEAP_NO_TSAN u64 load(worker& here, access const& what, u64 memory) {
     if (what.how == order::seq_cst) fence(here);
     auto const at = words_.find(views_, what, memory);
     auto const& found = at.place.messages[choose(here, at.place, bound(here, at.place))];
@@ -82,7 +82,7 @@ class memory_model {
   }
 
   /// The running lane stores `value` where memory holds `memory`; returns what it holds afterwards.
-  u64 store(worker& here, access const& what, u64 memory, u64 value) {
+  WARPHEAP_NO_TSAN u64 store(worker& here, access const& what, u64 memory, u64 value) {
     if (what.how == order::seq_cst) fence(here);
     auto const at = words_.find(views_, what, memory);
     auto& place = at.place;
@@ -102,7 +102,7 @@ class memory_model {
   }
 
   /// The running lane makes a read-modify-write where memory holds `memory`.
-  change modify(worker& here, access const& what, modification const& how, u64 memory) {
+  WARPHEAP_NO_TSAN change modify(worker& here, access const& what, modification const& how, u64 memory) {
     auto const at = words_.find(views_, what, memory);
     auto& place = at.place;
     u64 known = bound(here, place);
@@ -137,7 +137,7 @@ class memory_model {
     mine.acquire_all_reads(views_);
     if (fences_) mine.learn(views_, *fences_);
     views_.drop(fences_);
-    fences_ = view_store::share(mine.known);
+    fences_ = mine.hand_on();
     mine.release_all(views_);
     note_arrival(here);
   }
@@ -156,9 +156,31 @@ class memory_model {
     return {run_, clock, stamp};
   }
 
+  /// A moment that stands for what the running lane does from now on until others can learn of it.
+  moment epoch(worker& here) {
+    auto& mine = of(here.running());
+    if (mine.marked == 0) mine.marked = mark(here).stamp;
+    return started_epoch(here);
+  }
+
+  /// The running lane's epoch(), with the stamp 0 if that would be a new one.
+  WARPHEAP_NO_TSAN moment started_epoch(worker const& here) const {
+    lane const& self = here.running();
+    return {run_, self.block->number + self.thread, self.knows ? self.knows->marked : 0};
+  }
+
   /// Whether the running lane knows all that another one knew at that moment.
-  bool knows(worker& here, moment const& then) {
+  WARPHEAP_NO_TSAN bool knows(worker& here, moment const& then) {
     return then.run != run_ || of(here.running()).known->moments.known(then.clock) >= then.stamp;
+  }
+
+  /// The step of the first release or fence of lane `number` of the run that is not before `step`;
+  /// the largest u64 if there is none.
+  u64 next_release(u32 number, u64 step) const {
+    if (number >= arrivals_.size()) return ~u64{0};
+    auto const& steps = arrivals_[number];
+    auto const release = std::lower_bound(steps.begin(), steps.end(), step);
+    return release != steps.end() ? *release : ~u64{0};
   }
 
   /// What has been made so far has no later stamp.
@@ -176,28 +198,28 @@ class memory_model {
 
  private:
   /// Lanes that were held back may make several operations in one step.
-  u64 next_stamp(worker const& here) {
+  WARPHEAP_NO_TSAN u64 next_stamp(worker const& here) {
     return last_stamp_ = (std::max)(stamp_of(here.steps()), last_stamp_ + stamps_of_a_step / 16);
   }
 
-  static u64 result(modification const& how, u64 old) { return how.result(how.operation, old); }
+  WARPHEAP_NO_TSAN static u64 result(modification const& how, u64 old) { return how.result(how.operation, old); }
 
   /// Up to which stamp everything at `place` is known to the running lane; 0 where that is no
   /// question.
-  u64 bound(worker& here, location const& place) {
+  WARPHEAP_NO_TSAN u64 bound(worker& here, location const& place) {
     if (place.count == 1) return 0;
     return (std::max)(place.known_in(*of(here.running()).known), visible(here));
   }
 
   /// The stamp up to which everything counts as known to all lanes.
-  u64 visible(worker& here) const {
+  WARPHEAP_NO_TSAN u64 visible(worker& here) const {
     u64 const window = window_turns_ * here.live_lanes();
     return here.steps() > window ? stamp_of(here.steps() - window) : 0;
   }
 
   /// Index of the message that a load gets: half the time the newest, else any that the lane may
   /// still read.
-  static u32 choose(worker& here, location const& place, u64 known) {
+  WARPHEAP_NO_TSAN static u32 choose(worker& here, location const& place, u64 known) {
     u32 const newest = place.count - 1, oldest = place.oldest_after(known);
     if (oldest == newest) return newest;
     u32 const readable = place.count - oldest;
@@ -238,22 +260,18 @@ class memory_model {
 
   /// Whether its lane has released after `made`, at a step up to `heard`.
   bool has_arrived(message const& made, u64 heard) const {
-    u32 const number = made.writer + made.lane;
-    if (made.writer == 0 || number >= arrivals_.size()) return false;
-    auto const& steps = arrivals_[number];
-    auto const release = std::lower_bound(steps.begin(), steps.end(), made.step);
-    return release != steps.end() && *release <= heard;
+    return made.writer != 0 && next_release(made.writer + made.lane, made.step) <= heard;
   }
 
   /// The lane has read `found`, and stores nothing.
-  void see(worker& here, location const& place, message const& found, access const& what) {
+  WARPHEAP_NO_TSAN void see(worker& here, location const& place, message const& found, access const& what) {
     auto& mine = of(here.running());
     if (found.stamp > mine.known->stores.known(place.id)) mine.own(views_).stores.raise(place.id, found.stamp);
     receive(here, place, found, what);
   }
 
   /// What the lane learns of others by reading `found`.
-  void receive(worker& here, location const& place, message const& found, access const& what) {
+  WARPHEAP_NO_TSAN void receive(worker& here, location const& place, message const& found, access const& what) {
     lane& self = here.running();
     auto& mine = of(self);
     self.heard = (std::max)(self.heard, found.step);
@@ -264,7 +282,8 @@ class memory_model {
   }
 
   /// A change takes the place behind message `index`; `follows` if it has read that.
-  void put(worker& here, location& place, u32 index, u64 stamp, access const& what, u64 value, bool follows) {
+  WARPHEAP_NO_TSAN void put(worker& here, location& place, u32 index, u64 stamp, access const& what, u64 value,
+                            bool follows) {
     lane& self = here.running();
     auto& mine = of(self);
     auto& known = mine.own(views_).stores;
@@ -283,11 +302,11 @@ class memory_model {
 
   /// Whether the access and the message's are in each other's scope, so that they synchronize and
   /// are atomic.
-  static bool in_scope(lane const& self, access const& what, message const& other) {
+  WARPHEAP_NO_TSAN static bool in_scope(lane const& self, access const& what, message const& other) {
     return other.writer == self.block->number || (!other.block_scope && what.among != scope::block);
   }
 
-  knowledge& of(lane& self) {
+  WARPHEAP_NO_TSAN knowledge& of(lane& self) {
     if (!self.knows) {
       if (unused_.empty()) unused_.push_back(&all_.emplace_back());
       self.knows = unused_.back();
@@ -307,6 +326,7 @@ class memory_model {
       if (!meets(i)) continue;
       views_.drop(lanes[i].knows->known);
       lanes[i].knows->known = view_store::share(all);
+      lanes[i].knows->marked = 0;
     }
     views_.drop(all);
   }

@@ -16,15 +16,17 @@ struct target {
   u32 shift;
   bool is_half;
 
-  u64 part_of(u64 value) const { return is_half ? value >> shift & half_mask : value; }
-  u64 whole(u64 value, u64 part) const { return is_half ? (value & ~(half_mask << shift)) | part << shift : part; }
+  WARPHEAP_NO_TSAN u64 part_of(u64 value) const { return is_half ? value >> shift & half_mask : value; }
+  WARPHEAP_NO_TSAN u64 whole(u64 value, u64 part) const {
+    return is_half ? (value & ~(half_mask << shift)) | part << shift : part;
+  }
   static constexpr u64 half_mask = 0xffff'ffff;
 };
 
 class memory_words {
  public:
   /// The location of an access. A plain store that has changed it becomes its only message.
-  target find(view_store& views, access const& what, u64 memory) {
+  WARPHEAP_NO_TSAN target find(view_store& views, access const& what, u64 memory) {
     using width = word_history::width;
     auto& word = history_.word_of(what.address);
     auto const wanted = what.bytes == 8 ? width::wide : width::narrow;
@@ -52,7 +54,7 @@ class memory_words {
   }
 
   /// Where a plain store came between, what memory holds is the only message.
-  static void correct(view_store& views, location& place, u64 memory) {
+  WARPHEAP_NO_TSAN static void correct(view_store& views, location& place, u64 memory) {
     if (place.count && place.newest().value == memory) return;
     place.clear(views);
     place.insert(views, {.value = memory});

@@ -74,6 +74,7 @@ class simulated_device {
         [](void* opaque, u32 member) {
           prepare_for_crashes();
           auto& task = *static_cast<job*>(opaque);
+          race_scope const races{*task.self.workers_[member], task.model};
           task.self.workers_[member]->run(task.work, task.how, member, task.workers, task.model);
         },
         &context);

@@ -16,7 +16,7 @@
 #include <deque>
 #include <vector>
 
-#include "../types.hpp"
+#include "sanitizer.hpp"
 
 namespace warpheap::host::detail {
 
@@ -31,18 +31,19 @@ class seen_stores {
   std::vector<seen_store> entries;
 
   /// The latest stamp up to which stores to `location` are known.
-  u64 known(u32 location) const {
-    auto const found = find(location);
-    return found != entries.end() && found->location == location ? found->stamp : floor;
+  WARPHEAP_NO_TSAN u64 known(u32 location) const {
+    auto const* const found = entries.data() + find(location);
+    return found != entries.data() + entries.size() && found->location == location ? found->stamp : floor;
   }
 
-  void raise(u32 location, u64 stamp) {
+  WARPHEAP_NO_TSAN void raise(u32 location, u64 stamp) {
     if (stamp <= floor) return;
-    auto const found = entries.begin() + (find(location) - entries.begin());
-    if (found != entries.end() && found->location == location) {
-      found->stamp = (std::max)(found->stamp, stamp);
+    size_t const place = find(location);
+    auto* const found = entries.data() + place;
+    if (place != entries.size() && found->location == location) {
+      if (found->stamp < stamp) found->stamp = stamp;
     } else {
-      entries.insert(found, {location, stamp});
+      entries.insert(entries.begin() + static_cast<std::ptrdiff_t>(place), {location, stamp});
       if (entries.size() > limit) shrink();
     }
   }
@@ -55,42 +56,54 @@ class seen_stores {
   }
 
   /// Whether all that `other` knows is known.
-  bool covers(seen_stores const& other) const {
+  WARPHEAP_NO_TSAN bool covers(seen_stores const& other) const {
     if (other.floor > floor) return false;
-    auto mine = entries.begin();
-    for (auto const& each : other.entries) {
-      if (each.stamp <= floor) continue;
-      while (mine != entries.end() && mine->location < each.location) ++mine;
-      if (mine == entries.end() || mine->location != each.location || mine->stamp < each.stamp) return false;
+    auto const *mine = entries.data(), *const end = mine + entries.size();
+    auto const *each = other.entries.data(), *const last = each + other.entries.size();
+    for (; each != last; ++each) {
+      if (each->stamp <= floor) continue;
+      while (mine != end && mine->location < each->location) ++mine;
+      if (mine == end || mine->location != each->location || mine->stamp < each->stamp) return false;
     }
     return true;
   }
 
   /// Both are sorted (host.V2), so one pass over both suffices: most steps of a run with weak
   /// memory join some view.
-  void join(seen_stores const& other) {
+  WARPHEAP_NO_TSAN void join(seen_stores const& other) {
     raise_floor(other.floor);
-    static thread_local std::vector<seen_store> both;
-    both.clear();
-    auto mine = entries.begin();
-    for (auto const& each : other.entries) {
-      if (each.stamp <= floor) continue;
-      while (mine != entries.end() && mine->location < each.location) both.push_back(*mine++);
-      both.push_back(each);
-      if (mine != entries.end() && mine->location == each.location)
-        both.back().stamp = (std::max)(both.back().stamp, mine++->stamp);
+    static thread_local seen_store both[2 * limit];
+    auto* made = both;
+    auto const *mine = entries.data(), *const end = mine + entries.size();
+    auto const *each = other.entries.data(), *const last = each + other.entries.size();
+    for (; each != last; ++each) {
+      if (each->stamp <= floor) continue;
+      while (mine != end && mine->location < each->location) *made++ = *mine++;
+      *made = *each;
+      if (mine != end && mine->location == each->location) {
+        if (made->stamp < mine->stamp) made->stamp = mine->stamp;
+        ++mine;
+      }
+      ++made;
     }
-    both.insert(both.end(), mine, entries.end());
-    entries.swap(both);
+    while (mine != end) *made++ = *mine++;
+    entries.assign(both, made);
     if (entries.size() > limit) shrink();
   }
 
  private:
   static constexpr size_t limit = 256;
 
-  std::vector<seen_store>::const_iterator find(u32 location) const {
-    return std::lower_bound(entries.begin(), entries.end(), location,
-                            [](seen_store const& each, u32 wanted) { return each.location < wanted; });
+  /// Index of the first entry that is not before `location`.
+  WARPHEAP_NO_TSAN size_t find(u32 location) const {
+    auto const* const all = entries.data();
+    size_t first = 0, last = entries.size();
+    while (first < last) {
+      size_t const middle = (first + last) / 2;
+      if (all[middle].location < location) first = middle + 1;
+      else last = middle;
+    }
+    return first;
   }
 
   void shrink() {
@@ -111,7 +124,7 @@ class view {
   u64 number = 0;  // no other view of the run has it; a view of several holders stays as it is
   u32 holders = 0;
 
-  bool covers(view const& other) const {
+  WARPHEAP_NO_TSAN bool covers(view const& other) const {
     return &other == this || (stores.covers(other.stores) && moments.covers(other.moments));
   }
 
@@ -144,13 +157,13 @@ class view_store {
     return made;
   }
 
-  static view* share(view* shared) {
+  WARPHEAP_NO_TSAN static view* share(view* shared) {
     if (shared) ++shared->holders;
     return shared;
   }
 
   /// What either knows, null if both are; a share of one of them where that knows it all.
-  view* joined(view* left, view* right) {
+  WARPHEAP_NO_TSAN view* joined(view* left, view* right) {
     if (!left || !right) return share(left ? left : right);
     if (left->covers(*right)) return share(left);
     if (right->covers(*left)) return share(right);
@@ -159,7 +172,7 @@ class view_store {
     return both;
   }
 
-  void drop(view* dropped) {
+  WARPHEAP_NO_TSAN void drop(view* dropped) {
     if (dropped && --dropped->holders == 0) free_.push_back(dropped);
   }
 
