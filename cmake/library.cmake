@@ -22,6 +22,9 @@ target_compile_features(warpheap INTERFACE cxx_std_20)
 # The same for nvcc, by its flag: CMake 3.25 does not know that nvcc has C++20. Gives way to a later standard.
 set(later_standard $<VERSION_GREATER:$<TARGET_PROPERTY:CUDA_STANDARD>,20>)
 target_compile_options(warpheap INTERFACE $<$<AND:$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>,$<NOT:${later_standard}>>:-std=c++20>)
+# A lane's large frame touches each of its pages, so that none reaches beyond the guard of its stack.
+target_compile_options(
+  warpheap INTERFACE $<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>,$<PLATFORM_ID:Linux>>:-fstack-clash-protection>)
 # Those that the project has: one in CUDA alone has neither, and needs none. C++ alone is compiled with what Boost asks for.
 foreach(property INCLUDE_DIRECTORIES COMPILE_DEFINITIONS)
   set(of_boost $<$<TARGET_EXISTS:Boost::context>:$<TARGET_PROPERTY:Boost::context,INTERFACE_${property}>>)

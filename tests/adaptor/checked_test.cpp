@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -164,6 +165,37 @@ TEST(Checked, CountsTheErrorsThatItHasNoRoomFor) {
   EXPECT_EQ(heap.reports().size(), 1u);
   EXPECT_EQ(heap.error_count(), 3u);
   EXPECT_EQ(heap.error_count(memory_error::overrun), 3u);
+}
+
+/// Kernel: every thread overruns a block, each by as much as its warp says. Two threads free theirs
+/// twice.
+struct err_together {
+  template <class Ref>
+  WARPHEAP_DEVICE void operator()(Ref heap) const {
+    auto* const block = static_cast<u8*>(heap.malloc(20));
+    for (u32 i = 0; i <= simt::warp_id(); ++i) block[20 + i] = 1;
+    heap.free(block);
+    if (simt::thread_index() == 7) heap.free(block);
+  }
+};
+
+TEST(Checked, GroupsErrorsThatAreAlike) {
+  checked_heap const heap{one_mib};
+  launch({2, 64}, err_together{}, heap.ref());
+  launch({2, 32}, make{}, heap.ref(), bug::overrun);
+  synchronize();
+  auto groups = heap.error_groups();
+  ASSERT_EQ(groups.size(), 3u);
+  std::stable_sort(groups.begin(), groups.end(), [](auto& a, auto& b) { return a.errors > b.errors; });
+  EXPECT_EQ(groups[0].errors, 128u);
+  EXPECT_EQ(groups[0].threads, 128u);
+  EXPECT_THAT(groups[0].describe(), MatchesRegex("overrun by .*; 128 such errors of 128 threads"));
+  EXPECT_EQ(groups[0].first.describe(), heap.reports()[0].describe());
+  EXPECT_EQ(groups[1].first.kind, memory_error::double_free);
+  EXPECT_EQ(groups[1].errors, 2u);
+  EXPECT_EQ(groups[1].threads, 2u);
+  EXPECT_EQ(groups[2].errors, 1u);
+  EXPECT_EQ(groups[2].describe(), groups[2].first.describe());
 }
 
 constexpr checked_config printing{.prints_at_end = true};

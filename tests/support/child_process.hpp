@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A second program, for tests of what programs show each other: a child of the test that runs one
-// function and is killed. The function may use no backend, because threads do not survive a fork.
+// function and is killed. The function may use no backend, because CUDA does not survive a fork.
 #pragma once
 
 #include <signal.h>

@@ -22,7 +22,10 @@
 
 #include <cstdio>
 #include <exception>
+#include <map>
+#include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -43,6 +46,20 @@ struct error_report : recorded_error {
     checked_parts::text_line line;
     checked_parts::describe(line, readable);
     return line.text();
+  }
+};
+
+/// Errors of one kind with the same places, of which only threads, addresses and sizes differ.
+struct error_group {
+  error_report first;  ///< the one that was found first
+  u64 errors = 0;      ///< how many
+  u64 threads = 0;     ///< that found them; that allocated the blocks, where the host found them
+
+  /// All of it in a line.
+  std::string describe() const {
+    if (errors == 1) return first.describe();
+    return first.describe() + "; " + std::to_string(errors) + " such errors of " + std::to_string(threads) +
+           (threads == 1 ? " thread" : " threads");
   }
 };
 
@@ -147,6 +164,31 @@ class checked {
 
   /// The errors found so far: the first `most_reports`, in the order in which they were found.
   std::vector<error_report> reports() const { return reports_from(0); }
+  /// These reports in groups of those that are alike, in the order of each first one.
+  std::vector<error_group> error_groups() const {
+    using place = std::tuple<std::string const&, u32>;
+    std::map<std::tuple<memory_error, found_in, place, place, place>, size_t> known;
+    std::vector<std::set<std::tuple<u32, u32>>> threads;
+    std::vector<error_group> found;
+    auto const all = reports();
+    for (auto const& each : all) {
+      auto const [at, is_new] = known.insert({{each.kind,
+                                               each.where,
+                                               {each.allocated_file, each.allocated.site.line},
+                                               {each.freed_file, each.freed.site.line},
+                                               {each.found_file, each.found.site.line}},
+                                              found.size()});
+      if (is_new) {
+        found.push_back({each});
+        threads.emplace_back();
+      }
+      auto const& by = each.where == found_in::check ? each.allocated : each.found;
+      ++found[at->second].errors;
+      threads[at->second].insert({by.thread_block, by.thread});
+    }
+    for (size_t i = 0; i < found.size(); ++i) found[i].threads = threads[i].size();
+    return found;
+  }
   /// All errors found so far.
   u64 error_count() const { return state_[0].errors.count(); }
   /// All errors of one kind found so far.
@@ -185,12 +227,11 @@ class checked {
     return found;
   }
 
-  /// Prints reports and leaks, a line each.
+  /// Prints groups of errors, and leaks, a line each.
   void print(std::FILE* to = stderr) const {
-    auto const all = reports();
-    for (auto const& error : all) std::fprintf(to, "warpheap: %s\n", error.describe().c_str());
-    if (u64 const count = error_count(); count > all.size())
-      std::fprintf(to, "warpheap: %llu more errors\n", count - all.size());
+    for (auto const& group : error_groups()) std::fprintf(to, "warpheap: %s\n", group.describe().c_str());
+    auto const& errors = state_[0].errors;
+    if (u64 const more = errors.count() - errors.kept()) std::fprintf(to, "warpheap: %llu more errors\n", more);
     for (auto const& leak : leaks()) std::fprintf(to, "warpheap: %s\n", leak.describe().c_str());
   }
 

@@ -8,9 +8,9 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
-#include <thread>
 
 #include "heap.hpp"
+#include "service_thread.hpp"
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
@@ -21,7 +21,8 @@ concept served_heap = requires(Heap& heap) {
 };
 
 /// Serves one heap as long as it lives. The heap must outlive it, and not be moved. Calls of
-/// kernels that wait without a service get nullptr at their deadline.
+/// kernels that wait without a service get nullptr at their deadline. The child of a fork has no
+/// service until it makes one.
 class growth_service {
  public:
   /// `pause`: how long the thread sleeps when nothing was requested.
@@ -34,16 +35,16 @@ class growth_service {
   growth_service(growth_service const&) = delete;
   growth_service& operator=(growth_service const&) = delete;
   /// Ends the thread, and with it the service.
-  ~growth_service() {
-    stops_ = true;
-    thread_.join();
-  }
+  ~growth_service() { stops_ = true; }
 
   /// How often it has mapped memory.
   u64 growths() const { return growths_; }
 
-  /// What ended the service before its time, if anything did: an error of the backend, say.
-  std::exception_ptr failure() const { return has_failed_ ? failure_ : nullptr; }
+  /// What ended the service before its time, if anything did: an error of the backend, or a fork.
+  std::exception_ptr failure() const {
+    auto const loss = thread_.loss("growth_service");
+    return loss || !has_failed_ ? loss : failure_;
+  }
 
  private:
   template <class Heap>
@@ -62,7 +63,7 @@ class growth_service {
   std::atomic<bool> stops_{false}, has_failed_{false};
   std::atomic<u64> growths_{0};
   std::exception_ptr failure_;
-  std::thread thread_;
+  service_thread thread_;
 };
 
 }}  // namespace warpheap::WARPHEAP_BACKEND

@@ -11,18 +11,20 @@
 #include <chrono>
 #include <condition_variable>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
-#include <thread>
 
 #include "gauge.hpp"
 #include "gauge_page.hpp"
+#include "service_thread.hpp"
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// Publishes one heap as long as it lives. The heap must outlive it, and not be moved. Its end
-/// waits for a reading in progress.
+/// waits for a reading in progress. In the child of a fork it publishes nothing: the page is the
+/// parent's.
 template <class Allocator>
 class published_gauge {
  public:
@@ -43,7 +45,7 @@ class published_gauge {
     publish();
     page().show();
     if (interval.count() > 0)
-      thread_ = std::thread{[this, interval, device = backend::current_device()] {
+      thread_ = service_thread{[this, interval, device = backend::current_device()] {
         backend::device_scope const on{device};
         publish_every(interval);
       }};
@@ -51,29 +53,41 @@ class published_gauge {
   published_gauge(published_gauge const&) = delete;
   published_gauge& operator=(published_gauge const&) = delete;
   ~published_gauge() {
-    if (!thread_.joinable()) return;
-    {
-      std::lock_guard const lock{mutex_};
-      stops_ = true;
+    if (!thread_.is_here()) {
+      // The thread may have held the lock when the process forked.
+      static_cast<void>(turns_.release());
+      return;
     }
-    changed_.notify_one();
-    thread_.join();
+    {
+      std::lock_guard const lock{turns_->mutex};
+      turns_->stops = true;
+    }
+    turns_->changed.notify_one();
   }
 
   /// Reads the gauge and publishes the reading now. Any host thread may call, with the heap's
-  /// device current.
+  /// device current. Throws std::logic_error in the child of a fork.
   gauge_reading publish() {
-    std::lock_guard const lock{mutex_};
+    if (auto const loss = thread_.loss("published_gauge")) std::rethrow_exception(loss);
+    std::lock_guard const lock{turns_->mutex};
     return publish_locked();
   }
 
-  /// What ended the thread before its time, if anything did: an error of the backend, say.
+  /// What ended the thread before its time, if anything did: an error of the backend, or a fork.
   std::exception_ptr failure() const {
-    std::lock_guard const lock{mutex_};
-    return failure_;
+    if (auto const loss = thread_.loss("published_gauge")) return loss;
+    std::lock_guard const lock{turns_->mutex};
+    return turns_->failure;
   }
 
  private:
+  struct turns {
+    std::mutex mutex;  ///< of the gauge, the page's readings, and what follows
+    std::condition_variable changed;
+    bool stops = false;
+    std::exception_ptr failure;
+  };
+
   gauge_page& page() const { return *static_cast<gauge_page*>(memory_.data()); }
 
   /// As much of `text` as there is room for, before a zero.
@@ -82,12 +96,12 @@ class published_gauge {
   }
 
   void publish_every(std::chrono::milliseconds interval) {
-    std::unique_lock lock{mutex_};
+    std::unique_lock lock{turns_->mutex};
     try {
       backend::stay_out_of_captures();
-      while (!changed_.wait_for(lock, interval, [this] { return stops_; })) publish_locked();
+      while (!turns_->changed.wait_for(lock, interval, [this] { return turns_->stops; })) publish_locked();
     } catch (...) {
-      failure_ = std::current_exception();
+      turns_->failure = std::current_exception();
     }
   }
 
@@ -106,11 +120,8 @@ class published_gauge {
 
   gauge<Allocator> gauge_;
   shared_page memory_;
-  mutable std::mutex mutex_;  ///< of the gauge, the page's readings, and what follows
-  std::condition_variable changed_;
-  bool stops_ = false;
-  std::exception_ptr failure_;
-  std::thread thread_;
+  std::unique_ptr<turns> turns_ = std::make_unique<turns>();
+  service_thread thread_;
 };
 
 }}  // namespace warpheap::WARPHEAP_BACKEND

@@ -74,9 +74,10 @@ TEST_F(CrashDeathTest, ANullPointerNamesLaneSeedAndSettings) {
 
 TEST_F(CrashDeathTest, AnOverflowOfItsStackIsCalledThat) {
   host::scoped_execution const use{replayable};
-  EXPECT_EXIT(
-      crash(crash_kind::endless_recursion), KilledBySignal(SIGSEGV),
-      AllOf(HasSubstr(the_lane + std::string{"overflowed its stack of 65536 bytes"}), HasSubstr(settings_of_it)));
+  EXPECT_EXIT(crash(crash_kind::endless_recursion), KilledBySignal(SIGSEGV),
+              AllOf(HasSubstr(the_lane +
+                              std::string{"overflowed its stack of 65536 bytes: raise host::execution::stack_bytes"}),
+                    HasSubstr(settings_of_it)));
 }
 
 TEST_F(CrashDeathTest, AbortAndSignalsThatAreSentHaveNoAddress) {

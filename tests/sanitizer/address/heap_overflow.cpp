@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // reports: SUMMARY: AddressSanitizer: heap-buffer-overflow .*heap_overflow.cpp
-// A lane stores behind its buffer. AddressSanitizer must report a heap-buffer-overflow.
+// reports: warpheap: this was thread block 0 thread
+// A lane stores behind its buffer. AddressSanitizer must report a heap-buffer-overflow, and the
+// lane stands behind it.
 #include "warpheap/platform/device_buffer.hpp"
 
 using namespace warpheap;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // reports: SUMMARY: AddressSanitizer: use-after-poison .*overrun_of_a_block.cpp
+// reports: 1 byte behind a block of 20 bytes
+// reports: allocated by thread block 0 thread 0
 // guard.A2: a lane stores one byte behind the 20 that it asked for, within the 32 that the heap
 // gave it.
 #include <warpheap/warpheap.hpp>

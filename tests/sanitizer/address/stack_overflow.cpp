@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// reports: overflowed its stack of 262144 bytes: raise host::execution::stack_bytes
 // reports: SUMMARY: AddressSanitizer: stack-overflow .*stack_overflow.cpp
-// A lane recurses without end: its guard page must stop it. AddressSanitizer reports a
+// A lane recurses without end: its guard must stop it. AddressSanitizer reports a
 // stack-overflow.
 #include "warpheap/platform/device_buffer.hpp"
 

@@ -13,7 +13,7 @@
 #include <csignal>
 #include <memory>
 
-#include "report.hpp"
+#include "asan_report.hpp"
 
 namespace warpheap::host::detail {
 
@@ -32,14 +32,13 @@ inline struct sigaction actions_before[crash_signal_count];
 WARPHEAP_NO_TSAN inline void report_crash(worker const& here, char const* signal_name, siginfo_t const& info) {
   lane const& self = here.running();
   auto const address = reinterpret_cast<u64>(info.si_addr);
-  auto const bottom = reinterpret_cast<u64>(self.stack->bottom);
   bool const has_address = info.si_code > 0;  // else a process sent it, as abort() does
   fixed_text text;
   add_to(text, {"warpheap: "});
-  add_name(text, self);
-  if (has_address && self.stack->guarded && bottom - address <= guard_bytes()) {
-    add_to(text, {" overflowed its stack of ", self.stack->bytes, " bytes"});
+  if (has_address && self.stack->ends_above(address)) {
+    add_overflow(text, self);
   } else {
+    add_name(text, self);
     add_to(text, {" crashed: ", signal_name});
     if (has_address) {
       add_to(text, {" at address 0x"});
@@ -103,7 +102,7 @@ class signal_stack {
 /// Called before an OS thread runs lanes. Only the first call of a process and of a thread does
 /// something: 13 system calls for each run took 15 us of a launch's 47.
 inline void prepare_for_crashes() {
-  [[maybe_unused]] static bool const caught = (catch_crashes(), true);
+  [[maybe_unused]] static bool const caught = (catch_crashes(), catch_asan_reports(), true);
   [[maybe_unused]] static thread_local signal_stack const stack;
 }
 

@@ -85,6 +85,7 @@ WARPHEAP_NO_TSAN void add_settings(Text& text, execution const& run) {
     add_to(text, {"deterministic mode, seed ", run.seed, ", ", name_of(run.policy), ", active masks ",
                   name_of(run.masks), run.weak_memory ? ", weak memory" : ""});
   add_to(text, {", ", run.sm_count, " multiprocessors of ", run.blocks_per_sm, " thread blocks"});
+  if (run.stack_bytes != default_stack_bytes) add_to(text, {", stacks of ", run.stack_bytes, " bytes"});
 }
 
 }  // namespace detail

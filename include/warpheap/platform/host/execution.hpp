@@ -17,13 +17,16 @@
 #include <cstring>
 #include <type_traits>
 
-#include "../types.hpp"
+#include "sanitizer.hpp"
 
 namespace warpheap::host {
 
 namespace detail {
 
 class schedule;
+
+/// Sanitizers make frames larger.
+inline constexpr u64 default_stack_bytes = under_asan || under_tsan ? 256 * 1024 : 64 * 1024;
 
 }  // namespace detail
 
@@ -43,7 +46,8 @@ enum class schedule_policy { round_robin, random_walk, priorities, directed };
 /// three by seed. Parallel mode is always maximal, so that performance tests see full warps.
 enum class mask_policy { singleton, random, maximal, mixed };
 
-/// How kernels run on the host backend.
+/// How kernels run on the host backend. Designated initialisers name settings in this order, that
+/// of the table in docs/guide/testing_your_kernels.md.
 struct execution {
   execution_mode mode = execution_mode::parallel;         ///< parallel or repeatable
   schedule_policy policy = schedule_policy::random_walk;  ///< which lane is next, if repeatable
@@ -57,6 +61,9 @@ struct execution {
   u32 blocks_per_sm = 8;  ///< thread blocks that a multiprocessor has room for
   /// OS threads of parallel mode; 0 takes as many as the machine has.
   u32 os_threads = 0;
+  /// Of each lane's stack, 16 KiB to 1 GiB. CUDA's local memory ends at 512 KiB a thread; frames of
+  /// this machine's code are larger.
+  u64 stack_bytes = detail::default_stack_bytes;
   /// Steps of a run after which it counts as hung: scheduling points in deterministic mode, changes
   /// of lane in parallel.
   u64 step_cap = u64{1} << 32;
@@ -102,7 +109,8 @@ inline bool read_settings(char const* text, execution& run) {
     else if (word("masks=maximal")) run.masks = mask_policy::maximal;
     else if (word("masks=mixed")) run.masks = mask_policy::mixed;
     else if (!number("sm_count=", run.sm_count) && !number("blocks_per_sm=", run.blocks_per_sm) &&
-             !number("os_threads=", run.os_threads) && !number("step_cap=", run.step_cap))
+             !number("os_threads=", run.os_threads) && !number("stack_bytes=", run.stack_bytes) &&
+             !number("step_cap=", run.step_cap))
       return false;
     if (*text != 0 && !(*text == ',' && *++text != 0)) return false;
   }

@@ -18,12 +18,12 @@ namespace fcontext = boost::context::detail;
 struct fiber {
   fcontext::fcontext_t context = nullptr;
   fiber_stack* stack = nullptr;  // null for an OS thread's own flow
+  void const* bottom = nullptr;
 #if defined(__SANITIZE_THREAD__)
   void* tsan = nullptr;
 #endif
 #if defined(__SANITIZE_ADDRESS__)
   void* fake_stack = nullptr;
-  void const* bottom = nullptr;
   size_t bytes = 0;
 #endif
 };
@@ -32,13 +32,13 @@ struct fiber {
 /// first and never returns.
 WARPHEAP_NO_TSAN inline void make_fiber(fiber& made, fiber_stack& stack, void (*entry)(fcontext::transfer_t)) {
   made.stack = &stack;
+  made.bottom = stack.bottom;
   made.context = fcontext::make_fcontext(stack.top(), stack.usable_bytes(), entry);
 #if defined(__SANITIZE_THREAD__)
   made.tsan = stack.tsan_fiber;
 #endif
 #if defined(__SANITIZE_ADDRESS__)
   made.fake_stack = nullptr;
-  made.bottom = stack.bottom;
   made.bytes = stack.bytes;
 #endif
 }
@@ -48,6 +48,15 @@ WARPHEAP_NO_TSAN inline void adopt_thread([[maybe_unused]] fiber& own) {
 #if defined(__SANITIZE_THREAD__)
   own.tsan = __tsan_get_current_fiber();
 #endif
+}
+
+/// Whether the caller, which runs on the stack of `self`, is below it. The address of a local says
+/// so, since that of a frame takes a register from the caller. But AddressSanitizer may keep locals
+/// elsewhere.
+[[gnu::always_inline]] WARPHEAP_NO_TSAN inline bool runs_below_its_stack(fiber const& self) {
+  u8 local;
+  void* const here = under_asan ? __builtin_frame_address(0) : &local;
+  return reinterpret_cast<u64>(here) < reinterpret_cast<u64>(self.bottom);
 }
 
 /// Runs `to` until something switches back to `from`. `ends` says that nothing ever will.

@@ -21,6 +21,20 @@ inline std::string name_of(lane const& named) {
   return text;
 }
 
+/// A lane that ran off the end of its stack, in words.
+template <class Text>
+WARPHEAP_NO_TSAN void add_overflow(Text& text, lane const& overflowed) {
+  add_name(text, overflowed);
+  add_to(text, {" overflowed its stack of ", overflowed.stack->bytes, " bytes: raise host::execution::stack_bytes"});
+}
+
+/// host.S2
+[[gnu::noinline]] inline void worker::fail_overflow(lane const& overflowed) {
+  std::string text;
+  add_overflow(text, overflowed);
+  reject(static_cast<std::string&&>(text));
+}
+
 inline std::string describe(step_record const& step) {
   auto const text = format_message(
       {"step ", step.step, ": thread block ", step.block, " thread ", step.thread, " ", name_of(step.what)});

@@ -48,6 +48,9 @@ inline void tsan_acquire(void*) {}
 
 #if defined(__SANITIZE_ADDRESS__)
 inline constexpr bool under_asan = true;
+/// Keep which lane allocated and freed a block; asan_report.hpp.
+void note_allowed(void const* memory, size_t bytes);
+void note_forbidden(void const* memory, size_t bytes);
 #else
 inline constexpr bool under_asan = false;
 #endif
@@ -62,12 +65,14 @@ inline constexpr bool tracks_access = detail::under_asan;
 /// Forbids or allows accesses to a range, byte by byte at its end; at its start by eights.
 inline void forbid_access([[maybe_unused]] void const* memory, [[maybe_unused]] size_t bytes) {
 #if defined(__SANITIZE_ADDRESS__)
+  detail::note_forbidden(memory, bytes);
   __asan_poison_memory_region(memory, bytes);
 #endif
 }
 inline void allow_access([[maybe_unused]] void const* memory, [[maybe_unused]] size_t bytes) {
 #if defined(__SANITIZE_ADDRESS__)
   __asan_unpoison_memory_region(memory, bytes);
+  detail::note_allowed(memory, bytes);
 #endif
 }
 

@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host as a device: its workers, its streams, and the run of the work put on them.
+//
+// host.F1  fork() waits for the run of another host thread, for a second at most. A child that
+//     forked between runs has all of the device but the OS threads, and makes its own. One that
+//     forked during a run refuses to launch, since what the run held stays held.
 #pragma once
 
+#include <pthread.h>
+
 #include <algorithm>
+#include <chrono>
+#include <utility>
 #include <vector>
 
 #include "crash_report.hpp"
@@ -46,6 +54,11 @@ class simulated_device {
   /// Runs all that is pending on `queues`; throws what ended the run, with the queues emptied.
   void run(std::vector<stream_queue*> const& queues) {
     if (worker_of_thread) throw backend_error{"synchronize called inside a kernel: it is for host code"};
+    if (forked_in_run_) {
+      throw backend_error{
+          "launch in the child of a fork() that was made while a kernel ran: fork when no kernel runs, or start a "
+          "new program"};
+    }
     std::lock_guard const lock{run_mutex_};
     u64 blocks = 0;
     bool pending = false;
@@ -69,7 +82,8 @@ class simulated_device {
       u32 workers;
       memory_model* model;
     } context{*this, work, how, static_cast<u32>(workers), model.get()};
-    pool_.run(
+    if (!pool_) pool_ = std::make_unique<thread_pool>();
+    pool_->run(
         context.workers,
         [](void* opaque, u32 member) {
           prepare_for_crashes();
@@ -91,6 +105,31 @@ class simulated_device {
   run_statistics const& last_run() const { return last_; }
 
  private:
+  simulated_device() {
+    pthread_atfork([] { instance().before_fork(); }, [] { instance().after_fork(false); },
+                   [] { instance().after_fork(true); });
+  }
+
+  ~simulated_device() {
+    if (!forked_in_run_) return;
+    for (auto& each : workers_) static_cast<void>(each.release());
+  }
+
+  /// host.F1
+  void before_fork() {
+    for (u32 tries = 0; !worker_of_thread && !fork_holds && tries < 1000; ++tries) {
+      fork_holds = run_mutex_.try_lock();
+      if (!fork_holds) std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    }
+  }
+  void after_fork(bool in_child) {
+    bool const held = std::exchange(fork_holds, false);
+    if (held) run_mutex_.unlock();
+    if (!in_child) return;
+    static_cast<void>(pool_.release());  // its threads are not here: nothing could end them
+    forked_in_run_ = !held;
+  }
+
   /// OS threads that can each run a thread block of `blocks`, at least one.
   static u64 useful_workers(execution const& how, u64 blocks) {
     // Asked once: the system opens files to answer, which took half of the time of a small launch.
@@ -102,6 +141,10 @@ class simulated_device {
   static execution checked(execution how) {
     if (how.sm_count == 0 || how.blocks_per_sm == 0) {
       throw backend_error{"execution: sm_count and blocks_per_sm must be at least 1"};
+    }
+    if (how.stack_bytes < 16 * 1024 || how.stack_bytes > u64{1} << 30) {
+      throw backend_error{
+          format_message({"execution: stack_bytes of ", how.stack_bytes, ": 16384 to 1073741824 are possible"})};
     }
     return how;
   }
@@ -117,7 +160,10 @@ class simulated_device {
   std::vector<stream_queue*> streams_;
   std::vector<std::unique_ptr<worker>> workers_;
   run_statistics last_;
-  thread_pool pool_;
+  std::unique_ptr<thread_pool> pool_;  // null until the first run of this process
+  bool forked_in_run_ = false;
+  // this thread holds run_mutex_ from before_fork() to after_fork()
+  inline static thread_local bool fork_holds = false;
 };
 
 }  // namespace warpheap::host::detail

@@ -115,6 +115,7 @@ class worker {
   std::string deadlock_report() const;
   std::string explain(std::string const& fault) const;
   [[noreturn]] void give_up(std::initializer_list<part> fault) const;
+  [[noreturn]] void fail_overflow(lane const& overflowed);
   void raise();
   static void lane_main(fcontext::transfer_t arrived);
 
@@ -299,6 +300,8 @@ WARPHEAP_NO_TSAN inline lane* worker::next() {
 WARPHEAP_NO_TSAN inline void worker::leave(lane& self, lane* to) {
   turn_left_ = turn_budget;
   if (to == &self) return;
+  if (runs_below_its_stack(self)) [[unlikely]]
+    fail_overflow(self);  // host.S2
   running_ = to;
   switch_fiber(self, to ? static_cast<fiber&>(*to) : main_);
 }

@@ -50,6 +50,7 @@ inline void worker::run(dispatcher& work, execution const& how, u32 index, u32 w
   u32 const resident = how.sm_count * how.blocks_per_sm;
   usable_places_ = (resident - index + workers - 1) / workers;
   make_places(usable_places_);
+  stacks_.resize(how.stack_bytes);
   adopt_thread(main_);
   auto* const outer = worker_of_thread;
   worker_of_thread = this;
@@ -60,7 +61,7 @@ inline void worker::run(dispatcher& work, execution const& how, u32 index, u32 w
   }
   if (work.failed()) abandon_all();
   worker_of_thread = outer;
-  stacks_.trim(under_tsan ? 1024 : 8192);
+  stacks_.trim(under_tsan ? 1024 : stack_pool::guarded_limit);
 }
 
 /// Runs the next lane, if any can run, until a lane leaves to the worker's own fiber.
@@ -146,7 +147,7 @@ inline void worker::start(block_ticket const& ticket, thread_block& block) {
     started.group = &block.warps[thread / warp_lanes];
     started.serial = block.index * threads + thread;
     started.thread = thread;
-    started.id = thread % warp_lanes;
+    started.id = static_cast<u8>(thread % warp_lanes);
     started.state = lane_state::ready;
     started.number = statistics_.lanes;
     started.watched.clear();
@@ -219,7 +220,7 @@ inline void worker::retire(lane& ended) {
   --block.live;
   --live_lanes_;
   patience_ = full_patience;
-  if (overflowed) give_up({name_of(ended), " overflowed its stack"});
+  if (overflowed) fail_overflow(ended);
   if (refuses_returned_lanes()) give_up_if_awaited(ended);
   else meet_without(*this, ended);
   if (group.runnable == 0) became_idle(group);
