@@ -15,17 +15,19 @@ using testing::HasSubstr;
 using testing::Not;
 using ProgramParser = program_test;
 
-char const* const every_command[] = {"info", "graph", "bench", "verify", "stress", "explore",
-                                     "pic",  "join",  "top",   "report", "replay"};
+char const* const every_command[] = {"info",    "test", "graph", "bench", "verify", "stress",
+                                     "explore", "pic",  "join",  "top",   "report", "replay"};
 
 TEST_F(ProgramParser, SaysWhatWasWrongInASentence) {
-  expect_refusal("",
-                 "warpheap: a command is missing; there are: info, graph, bench, verify, stress, explore, pic, join, "
-                 "top, report, replay; ");
+  expect_refusal(
+      "",
+      "warpheap: a command is missing; there are: info, test, graph, bench, verify, stress, explore, pic, join, "
+      "top, report, replay; ");
   expect_refusal("-x", "warpheap: there is no option '-x' before the command; 'warpheap --help' lists");
-  expect_refusal("fly",
-                 "warpheap: there is no command 'fly'; there are: info, graph, bench, verify, stress, explore, pic, "
-                 "join, top, report, replay\n");
+  expect_refusal(
+      "fly",
+      "warpheap: there is no command 'fly'; there are: info, test, graph, bench, verify, stress, explore, pic, "
+      "join, top, report, replay\n");
   expect_refusal("--json x graph", "warpheap: there is no option '--json' before the command");
   expect_refusal("graph --wings 2", "warpheap graph: there is no option '--wings'; 'warpheap graph --help' lists");
   expect_refusal("graph --wings=2", "warpheap graph: there is no option '--wings'; ");
@@ -74,7 +76,8 @@ TEST_F(ProgramParser, SaysValueAndLimitOfANumberOutOfRange) {
 }
 
 TEST_F(ProgramParser, HelpFitsATerminalAndNamesTheCommand) {
-  for (std::string const command : {"", "info", "graph", "bench", "verify", "stress", "explore", "pic", "join"}) {
+  for (std::string const command :
+       {"", "info", "test", "graph", "bench", "verify", "stress", "explore", "pic", "join"}) {
     auto const made = run(command + " --help");
     EXPECT_EQ(made.status, 0) << command;
     EXPECT_THAT(made.out, HasSubstr("Usage: warpheap" + (command.empty() ? "" : " " + command)));

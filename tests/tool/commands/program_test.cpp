@@ -407,7 +407,7 @@ TEST_F(Program, BadInputIsOneLineThatNamesFileLineAndFault) {
 }
 
 TEST_F(Program, BadUsageIsOneLineThatNamesWhatWasTyped) {
-  expect_refusal("", "a command is missing; there are: info, graph");
+  expect_refusal("", "a command is missing; there are: info, test, graph");
   expect_refusal("fly", "'fly'");
   expect_refusal("graph --wings 2", "--wings");
   expect_refusal("graph --allocator nobody", "slab_bitmap, toolkit");
