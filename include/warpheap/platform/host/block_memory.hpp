@@ -24,6 +24,7 @@ class block_memory {
   block_memory(block_memory const&) = delete;
   block_memory& operator=(block_memory const&) = delete;
   ~block_memory() {
+    tsan_pause const pause;
     while (first_) {
       auto* const each = first_;
       first_ = each->next;
@@ -67,6 +68,7 @@ class block_memory {
   };
 
   entry* make(void const* site, u32 bytes) const {
+    tsan_pause const pause;  // the lane that comes first makes it for all
     auto* const memory = static_cast<u8*>(::operator new (bytes, std::align_val_t{alignment}));
     allocations().add_shared(memory, bytes);
     return new entry{site, bytes, false, memory, first_};

@@ -25,6 +25,8 @@
 #define WARPHEAP_NO_TSAN __attribute__((no_sanitize_thread))
 #elif defined(__SANITIZE_THREAD__)
 #include <sanitizer/tsan_interface.h>
+extern "C" void AnnotateIgnoreWritesBegin(char const* file, int line);
+extern "C" void AnnotateIgnoreWritesEnd(char const* file, int line);
 #define WARPHEAP_NO_TSAN __attribute__((no_sanitize_thread))
 #else
 #define WARPHEAP_NO_TSAN
@@ -38,10 +40,21 @@ namespace warpheap::host::detail {
 
 #if defined(__SANITIZE_THREAD__)
 inline constexpr bool under_tsan = true;
+/// Memory that is allocated or freed for the life of this is not taken for written then.
+class tsan_pause {
+ public:
+  tsan_pause() { AnnotateIgnoreWritesBegin(__FILE__, __LINE__); }
+  tsan_pause(tsan_pause const&) = delete;
+  tsan_pause& operator=(tsan_pause const&) = delete;
+  ~tsan_pause() { AnnotateIgnoreWritesEnd(__FILE__, __LINE__); }
+};
 WARPHEAP_NO_TSAN inline void tsan_release(void* tag) { __tsan_release(tag); }
 WARPHEAP_NO_TSAN inline void tsan_acquire(void* tag) { __tsan_acquire(tag); }
 #else
 inline constexpr bool under_tsan = false;
+struct tsan_pause {
+  tsan_pause() {}
+};
 inline void tsan_release(void*) {}
 inline void tsan_acquire(void*) {}
 #endif
