@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels as textbooks and NVIDIA's samples show them, with one planted fault each: FAULT names it,
-// and 0 is none. scripts/planted_faults asks `warpheap test` for them; nvcc compiles the same source
-// for compute-sanitizer. Returns 0 if all results are right.
+// and 0 is none. scripts/planted_faults asks `warpheap test` for them; for compute-sanitizer nvcc
+// compiles the same source. Returns 0 if all results are right.
 #include <algorithm>
 #include <cstdio>
 #include <map>

@@ -144,7 +144,9 @@ TEST(SharedMemory, HasTheMemoryModelOfBlockScope) {
     launch({3, 33}, pass_a_number<order::relaxed, order::relaxed>{}, stale.data() + 1);
     stale_without_orders += stale[1];
   });
-  EXPECT_EQ(stale_without_orders > 0, !test::on_gpu) << stale_without_orders;
+#if !defined(__CUDACC__) && !defined(__SANITIZE_THREAD__)  // else memory is as strong as the machine's
+  EXPECT_GT(stale_without_orders, 0u);
+#endif
 }
 
 }  // namespace shared_memory_test

@@ -17,7 +17,7 @@ struct look_then_write {
     WARPHEAP_SHARED(number, u32);
     auto const all = dynamic_shared<float>();
     if (number == 0xd5d5'd5d5) atomic_ref<u32>{*unwritten}.fetch_add(1, order::relaxed);
-    *as_float = all[2];
+    atomic_ref<float>{*as_float}.store(all[2], order::relaxed);
     number = 4;
     all[2] = 1;
   }

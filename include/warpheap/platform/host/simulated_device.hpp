@@ -106,6 +106,7 @@ class simulated_device {
 
  private:
   simulated_device() {
+    allocations();  // made before this is, so that the workers' shared memory ends first
     pthread_atfork([] { instance().before_fork(); }, [] { instance().after_fork(false); },
                    [] { instance().after_fork(true); });
   }
