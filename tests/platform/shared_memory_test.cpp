@@ -52,6 +52,7 @@ struct count_threads {
     u32 const thread = simt::thread_index();
     if (thread == 0) number_of_function() = 0;
     simt::sync_block();
+    // NOLINTNEXTLINE(misc-redundant-expression): two places that call
     atomic_ref<u32, scope::block> const number{thread % 2 == 0 ? number_of_function() : number_of_function()};
     number.fetch_add(1, order::relaxed);
     simt::sync_block();

@@ -18,6 +18,8 @@
 
 #include <type_traits>
 
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the names are CUDA's
+
 #define __host__
 #define __device__
 #define __global__
@@ -232,6 +234,8 @@ template <class T>
 T __ldg(T const* at) {
   return *at;
 }
+
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 #endif
 

@@ -8,7 +8,6 @@
 
 namespace warpheap { namespace {
 
-using testing::AllOf;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 

@@ -79,7 +79,7 @@ constexpr char const* overflow_of_5 =
     "host::execution::stack_bytes\n";
 
 /// 65,536 bytes under sanitizers too, whose default is more.
-host::execution all_with_64_KiB() {
+host::execution all_with_64_kib() {
   auto how = all_resident;
   how.stack_bytes = 64 * 1024;
   return how;
@@ -95,7 +95,7 @@ class ManyStacks : public testing::Test {
 
 // host.S2
 TEST_F(ManyStacks, AnOverflowIsSeenWhenTheLaneEnds) {
-  host::scoped_execution const use{all_with_64_KiB()};
+  host::scoped_execution const use{all_with_64_kib()};
   EXPECT_THAT(message_of_launch(most_lanes, store_on_stack{}, most_lanes.blocks - 1, i64{0}, guarded.data()),
               HasSubstr(overflow_of_5));
   EXPECT_EQ(guarded[0], 0u);
@@ -105,14 +105,14 @@ TEST_F(ManyStacks, AnOverflowIsSeenWhenTheLaneEnds) {
 }
 
 TEST_F(ManyStacks, ALargeFrameHarmsNoOtherLane) {
-  host::scoped_execution const use{all_with_64_KiB()};
+  host::scoped_execution const use{all_with_64_kib()};
   u32* const no_switch = nullptr;
   launch(most_lanes, have_a_large_frame{}, most_lanes.blocks - 1, no_switch, wrong.data());
   EXPECT_EQ(wrong[0], 0u);
 }
 
 TEST_F(ManyStacks, ALaneThatSwitchesBelowItsStackIsNamed) {
-  host::scoped_execution const use{all_with_64_KiB()};
+  host::scoped_execution const use{all_with_64_kib()};
   EXPECT_THAT(message_of_launch(most_lanes, have_a_large_frame{}, most_lanes.blocks - 1, counter.data(), wrong.data()),
               HasSubstr(overflow_of_5));
   launch(most_lanes, count_each{}, counter.data());

@@ -23,6 +23,7 @@ namespace {
 
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   std::vector<char*> all;
+  all.reserve(texts.size() + 1);
   for (auto& each : texts) all.push_back(each.data());
   all.push_back(nullptr);
   return all;

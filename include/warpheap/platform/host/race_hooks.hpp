@@ -13,6 +13,8 @@
 // Fences: the model knows them, unlike ThreadSanitizer, for which GCC warns.
 #pragma GCC diagnostic ignored "-Wtsan"
 
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the compiler's names
+
 #define WARPHEAP_HOOK extern "C" [[gnu::used]] WARPHEAP_NO_TSAN inline
 #define WARPHEAP_CHECK_PLAIN(KIND, ADDRESS, BYTES)                                                      \
   warpheap::host::detail::check_plain(ADDRESS, BYTES, warpheap::host::detail::touch_kind::plain_##KIND, \
@@ -74,6 +76,8 @@ WARPHEAP_ATOMIC_HOOKS(32, unsigned)
 WARPHEAP_ATOMIC_HOOKS(64, unsigned long)
 WARPHEAP_HOOK void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 WARPHEAP_HOOK void __tsan_atomic_signal_fence(int) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
+
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 #undef WARPHEAP_HOOK
 #undef WARPHEAP_CHECK_PLAIN
