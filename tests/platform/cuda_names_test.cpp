@@ -6,9 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
-#include <numeric>
 
+#include "planted/kernels.hpp"
 #include "support/schedules.hpp"
 #include "warpheap/platform/device_buffer.hpp"
 
@@ -16,210 +15,27 @@ namespace cuda_names_test {
 
 using namespace warpheap;
 
-std::vector<u32> some_numbers(u32 count, u32 below) {
-  std::vector<u32> numbers(count);
-  u32 drawn = 12345;
-  for (auto& each : numbers) each = (drawn = drawn * 1'664'525 + 1'013'904'223) / 7 % below;
-  return numbers;
+TEST(CudaNames, ReductionByShuffles) {
+  test::for_each_schedule(16, [] { EXPECT_TRUE(planted::reduction()); });
 }
-
-/// The sum of each thread block, by shuffles within warps and shared memory between them.
-__global__ void add_up(unsigned const* in, unsigned* sums, unsigned count) {
-  WARPHEAP_SHARED(of_warps, unsigned[32]);
-  unsigned const i = blockIdx.x * blockDim.x + threadIdx.x;
-  unsigned sum = i < count ? in[i] : 0;
-  for (unsigned by = warpSize / 2; by > 0; by /= 2) sum += __shfl_down_sync(0xffffffff, sum, by);
-  if (threadIdx.x % warpSize == 0) of_warps[threadIdx.x / warpSize] = sum;
-  __syncthreads();
-  if (threadIdx.x >= warpSize) return;
-  sum = threadIdx.x < blockDim.x / warpSize ? of_warps[threadIdx.x] : 0;
-  for (unsigned by = warpSize / 2; by > 0; by /= 2) sum += __shfl_xor_sync(0xffffffff, sum, by);
-  if (threadIdx.x == 0) atomicAdd(sums, sum);
+TEST(CudaNames, ScanInSharedMemory) {
+  for (u32 const size : {1u, 33u, 96u, 250u})
+    test::for_each_schedule(8, [size] { EXPECT_TRUE(planted::prefix_sums(size)) << size; });
 }
-
-TEST(CudaNames, Reduction) {
-  test::for_each_schedule(16, [] {
-    auto const numbers = some_numbers(1000, 5000);
-    device_buffer<u32> const in{numbers}, sum(1);
-    launch(launch_shape_of(8, 128), add_up, in.data(), sum.data(), 1000u);
-    EXPECT_EQ(sum[0], std::accumulate(numbers.begin(), numbers.end(), 0u));
-  });
+TEST(CudaNames, HistogramInSharedMemory) {
+  test::for_each_schedule(16, [] { EXPECT_TRUE(planted::histograms()); });
 }
-
-/// Prefix sums of one thread block, which doubles the distance between two barriers.
-__global__ void scan(unsigned* values) {
-  auto const from = dynamic_shared<unsigned>();
-  unsigned const i = threadIdx.x, n = blockDim.x;
-  from[i] = values[i];
-  unsigned in = 0;
-  for (unsigned by = 1; by < n; by *= 2) {
-    __syncthreads();
-    from[(1 - in) * n + i] = from[in * n + i] + (i >= by ? from[in * n + i - by] : 0);
-    in = 1 - in;
-  }
-  values[i] = from[in * n + i];
-}
-
-TEST(CudaNames, Scan) {
-  for (u32 const size : {1u, 33u, 96u, 250u}) {
-    test::for_each_schedule(8, [size] {
-      auto numbers = some_numbers(size, 100);
-      device_buffer<u32> const values{numbers};
-      launch(launch_shape_of(1, size, 8 * size), scan, values.data());
-      std::partial_sum(numbers.begin(), numbers.end(), numbers.begin());
-      EXPECT_EQ(values.to_host(), numbers);
-    });
-  }
-}
-
-__global__ void histogram(unsigned char const* bytes, unsigned count, unsigned* bins) {
-  WARPHEAP_SHARED(local, unsigned[64]);
-  for (unsigned i = threadIdx.x; i < 64; i += blockDim.x) local[i] = 0;
-  __syncthreads();
-  for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x)
-    atomicAdd(&local[bytes[i] % 64], 1u);
-  __syncthreads();
-  for (unsigned i = threadIdx.x; i < 64; i += blockDim.x) atomicAdd(&bins[i], local[i]);
-}
-
-TEST(CudaNames, Histogram) {
-  test::for_each_schedule(16, [] {
-    auto const numbers = some_numbers(2000, 256);
-    device_buffer<u8> const bytes{std::vector<u8>(numbers.begin(), numbers.end())};
-    device_buffer<u32> const bins(64);
-    launch(launch_shape_of(3, 96), histogram, static_cast<u8 const*>(bytes.data()), 2000u, bins.data());
-    std::vector<u32> expected(64);
-    for (u32 const each : numbers) ++expected[each % 64];
-    EXPECT_EQ(bins.to_host(), expected);
-  });
-}
-
-/// Tiles of 16 columns and 16 rows, by thread blocks of 16 times 4 threads.
-__global__ void transpose(float const* in, float* out, unsigned width, unsigned height) {
-  WARPHEAP_SHARED(tile, float[16][17]);
-  unsigned x = blockIdx.x * 16 + threadIdx.x, y = blockIdx.y * 16 + threadIdx.y;
-  for (unsigned row = 0; row < 16; row += blockDim.y)
-    if (x < width && y + row < height) tile[threadIdx.y + row][threadIdx.x] = in[(y + row) * width + x];
-  __syncthreads();
-  x = blockIdx.y * 16 + threadIdx.x;
-  y = blockIdx.x * 16 + threadIdx.y;
-  for (unsigned row = 0; row < 16; row += blockDim.y)
-    if (x < height && y + row < width) out[(y + row) * height + x] = tile[threadIdx.x][threadIdx.y + row];
-}
-
 TEST(CudaNames, TransposeInTwoDimensions) {
-  test::for_each_schedule(16, [] {
-    u32 const width = 37, height = 50;
-    std::vector<float> numbers(width * height);
-    std::iota(numbers.begin(), numbers.end(), 0.5F);
-    device_buffer<float> const in{numbers}, out(numbers.size());
-    launch(launch_shape_of({3, 4}, {16, 4}), transpose, static_cast<float const*>(in.data()), out.data(), width,
-           height);
-    auto const made = out.to_host();
-    for (u32 i = 0; i < numbers.size(); ++i) ASSERT_EQ(made[i % width * height + i / width], numbers[i]) << i;
-  });
+  test::for_each_schedule(16, [] { EXPECT_TRUE(planted::transposes()); });
 }
-
-__global__ void bitonic_sort(int* keys) {
-  auto const local = dynamic_shared<int>();
-  unsigned const i = threadIdx.x;
-  local[i] = keys[i];
-  for (unsigned size = 2; size <= blockDim.x; size *= 2) {
-    for (unsigned by = size / 2; by > 0; by /= 2) {
-      __syncthreads();
-      unsigned const other = i ^ by;
-      if (other > i && (local[i] > local[other]) == ((i & size) == 0)) {
-        int const key = local[i];
-        local[i] = local[other];
-        local[other] = key;
-      }
-    }
-  }
-  __syncthreads();
-  keys[i] = local[i];
-}
-
 TEST(CudaNames, BitonicSort) {
-  test::for_each_schedule(8, [] {
-    auto const numbers = some_numbers(256, 1000);
-    std::vector<int> keys(numbers.begin(), numbers.end());
-    device_buffer<int> const on_device{keys};
-    launch(launch_shape_of(1, 256, 1024), bitonic_sort, on_device.data());
-    std::sort(keys.begin(), keys.end());
-    EXPECT_EQ(on_device.to_host(), keys);
-  });
+  test::for_each_schedule(8, [] { EXPECT_TRUE(planted::sorts()); });
 }
-
-/// Counts keys in a table of open addresses, whose empty places hold ~0.
-__global__ void count_keys(unsigned const* keys, unsigned count, unsigned* table, unsigned* counts, unsigned places) {
-  unsigned const i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i >= count) return;
-  for (unsigned at = keys[i] * 2'654'435'761u % places;; at = (at + 1) % places) {
-    unsigned const seen = atomicCAS(&table[at], ~0u, keys[i]);
-    if (seen != ~0u && seen != keys[i]) continue;
-    atomicAdd(&counts[at], 1u);
-    return;
-  }
-}
-
 TEST(CudaNames, HashTable) {
-  test::for_each_schedule(32, [] {
-    auto const keys = some_numbers(300, 90);
-    device_buffer<u32> const on_device{keys}, table{std::vector<u32>(101, ~0u)}, counts(101);
-    launch(launch_shape_of(4, 80), count_keys, on_device.data(), 300u, table.data(), counts.data(), 101u);
-    std::map<u32, u32> found, expected;
-    for (u32 const key : keys) ++expected[key];
-    auto const in = table.to_host(), times = counts.to_host();
-    for (u32 i = 0; i < 101; ++i)
-      if (in[i] != ~0u) found[in[i]] += times[i];
-    EXPECT_EQ(found, expected);
-  });
+  test::for_each_schedule(32, [] { EXPECT_TRUE(planted::hash_tables()); });
 }
-
-struct node {
-  int lock;
-  unsigned key;
-  unsigned next;  // 0: none
-};
-
-/// Inserts a key into a sorted list, hand over hand: at most two nodes are locked.
-__global__ void insert_sorted(node* nodes, unsigned const* keys, unsigned count) {
-  unsigned const i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i >= count) return;
-  auto const lock = [nodes](unsigned at) {
-    while (atomicCAS(&nodes[at].lock, 0, 1) != 0) __nanosleep(100);
-    __threadfence();
-  };
-  auto const unlock = [nodes](unsigned at) {
-    __threadfence();
-    atomicExch(&nodes[at].lock, 0);
-  };
-  unsigned const mine = i + 1;
-  nodes[mine].key = keys[i];
-  unsigned at = 0;
-  lock(0);
-  for (unsigned next = nodes[0].next; next != 0 && nodes[next].key < keys[i]; next = nodes[at].next) {
-    lock(next);
-    unlock(at);
-    at = next;
-  }
-  nodes[mine].next = nodes[at].next;
-  nodes[at].next = mine;
-  unlock(at);
-}
-
 TEST(CudaNames, SortedListWithALockEachNode) {
-  test::for_each_schedule(16, [] {
-    auto keys = some_numbers(60, 500);
-    device_buffer<node> const nodes(61);
-    device_buffer<u32> const on_device{keys};
-    launch(launch_shape_of(2, 33), insert_sorted, nodes.data(), on_device.data(), 60u);
-    auto const made = nodes.to_host();
-    std::vector<u32> found;
-    for (u32 at = made[0].next; at != 0 && found.size() <= 60; at = made[at].next) found.push_back(made[at].key);
-    std::sort(keys.begin(), keys.end());
-    EXPECT_EQ(found, keys);
-  });
+  test::for_each_schedule(16, [] { EXPECT_TRUE(planted::sorted_lists()); });
 }
 
 /// Adds 1 to `wrong` where a function and its definition differ; a warp of `lanes` lanes.

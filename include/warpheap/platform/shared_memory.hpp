@@ -13,7 +13,8 @@
 #include "assert.hpp"
 
 /// Declares `name` in the thread block's shared memory, of the type that follows; at block scope of
-/// a kernel or a device function. Nobody makes or destroys it. At most 48 KiB a thread block.
+/// a kernel or a device function. No constructor and no destructor runs. A thread block may declare
+/// 48 KiB.
 #if defined(__CUDACC__)
 #define WARPHEAP_SHARED(name, ...) __shared__ ::warpheap::shared_type<__VA_ARGS__> name
 #else

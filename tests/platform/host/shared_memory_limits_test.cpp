@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared memory holds a pattern where nobody has written, and what is past its end is told.
+// Shared memory that is not written yet holds a pattern. An access past its end ends the kernel.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

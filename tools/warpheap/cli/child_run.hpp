@@ -11,7 +11,7 @@ namespace warpheap::tool {
 
 struct child_outcome {
   bool succeeded = false;
-  bool was_stopped = false;  ///< by us: the time was over, or nobody wants to know
+  bool was_stopped = false;  ///< by us: its time was over, or `is_wanted` no longer held
   std::string ending;        ///< how it ended, in words
   std::string output;        ///< what it wrote, both streams
 };

@@ -12,7 +12,7 @@
 // BOOST_USE_ASAN need a Boost built for them.
 // WARPHEAP_HOST_RACES: the calls that -fsanitize=thread inserts are ours (race_hooks.hpp), and
 // ThreadSanitizer's runtime is not there. The memory model's own accesses are no lane's, so most of
-// its functions are not instrumented either: two thirds of its time went into those calls.
+// its functions are not instrumented either.
 #pragma once
 
 #include "../types.hpp"

@@ -79,7 +79,7 @@ struct simt {
   template <class T, class Site>
   static T& declared_shared(Site) {
     static_assert(__is_trivially_constructible(T) && std::is_trivially_destructible_v<T>,
-                  "nobody makes or destroys an object in shared memory");
+                  "no constructor or destructor runs for an object in shared memory");
     static constexpr char site = 0;
     auto& memory = shared_memory();
     void* const object = memory.object(&site, sizeof(T), true);
