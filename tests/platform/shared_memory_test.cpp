@@ -151,4 +151,14 @@ TEST(SharedMemory, HasTheMemoryModelOfBlockScope) {
 #endif
 }
 
+TEST(SharedMemory, OrExtentsThatThereCannotBeAreRefusedAtTheLaunch) {
+  device_buffer<u64> const sizes(4);
+  for (launch_shape const shape :
+       {launch_shape{.threads = 12, .block_extent = {5, 2}}, launch_shape{.blocks = 3, .grid_extent = {0, 3}},
+        launch_shape{.shared_bytes = 1u << 20}})
+    EXPECT_ANY_THROW(launch(shape, find_two_parts{}, sizes.data()));
+  launch({.shared_bytes = 44}, find_two_parts{}, sizes.data());
+  EXPECT_EQ(sizes[0], 11u) << "and then the next one works";
+}
+
 }  // namespace shared_memory_test
