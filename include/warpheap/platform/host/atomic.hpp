@@ -55,7 +55,7 @@ constexpr std::memory_order standard_order(order how) {
   }
   atomic_touch made{what};
   u64 const seen = here.model()->load(here, what, newest);
-  made.check(false, __builtin_return_address(0));
+  made.note(false, __builtin_return_address(0));
   here.record(operation::load, what.address, newest, seen, seen != newest);
   return seen;
 }
@@ -64,7 +64,7 @@ constexpr std::memory_order standard_order(order how) {
 [[gnu::noinline]] inline u64 decide_store(worker& here, access const& what, u64 memory, u64 value) {
   atomic_touch made{what};
   u64 const left = here.model()->store(here, what, memory, value);
-  made.check(true, __builtin_return_address(0));
+  made.note(true, __builtin_return_address(0));
   here.record(operation::store, what.address, memory, value, left != value);
   return left;
 }
@@ -74,7 +74,7 @@ constexpr std::memory_order standard_order(order how) {
                                               u64 memory) {
   atomic_touch made{what};
   auto const done = here.model()->modify(here, what, how, memory);
-  made.check(!done.failed, __builtin_return_address(0));
+  made.note(!done.failed, __builtin_return_address(0));
   here.record(done.failed ? operation::compare_exchange_failed : kind, what.address, done.seen, done.made,
               done.seen != memory);
   return done;

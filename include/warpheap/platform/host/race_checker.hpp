@@ -77,7 +77,7 @@ class race_checker {
 
   /// The running lane, at the moment `when` or else now, accesses `size` bytes at `address`, called
   /// from `site`. Ends the run if that races.
-  WARPHEAP_NO_TSAN void check(u64 address, u64 size, touch_kind kind, void const* site, moment const* when = nullptr) {
+  WARPHEAP_NO_TSAN void note(u64 address, u64 size, touch_kind kind, void const* site, moment const* when = nullptr) {
     while (size > 0) {
       u64 const first = address & 7, count = size < 8 - first ? size : 8 - first;
       auto const& page = page_of(address);
@@ -309,7 +309,7 @@ class race_pause {
 [[gnu::noinline]] WARPHEAP_NO_TSAN inline void check_of_device(race_checker& checker, u64 address, u64 size,
                                                                touch_kind kind, void const* site) {
   race_pause const own_accesses;
-  if (checker.runs_a_lane()) checker.check(address, size, kind, site);
+  if (checker.runs_a_lane()) checker.note(address, size, kind, site);
 }
 
 /// A plain access of the running lane.
@@ -328,9 +328,9 @@ class atomic_touch {
   }
 
   /// After the model, because an acquire orders the access itself.
-  void check(bool changes, void const* site) {
+  void note(bool changes, void const* site) {
     auto const kind = changes ? touch_kind::atomic_write : touch_kind::atomic_read;
-    if (auto* const checker = own_accesses_.checker()) checker->check(what_.address, what_.bytes, kind, site, &when_);
+    if (auto* const checker = own_accesses_.checker()) checker->note(what_.address, what_.bytes, kind, site, &when_);
   }
 
  private:

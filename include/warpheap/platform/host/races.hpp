@@ -19,7 +19,7 @@ inline void forget_races(void const*, size_t) {}
 
 struct atomic_touch {
   explicit atomic_touch(access const&) {}
-  void check(bool, void const*) {}
+  void note(bool, void const*) {}
 };
 
 }  // namespace warpheap::host::detail
