@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "complaint.hpp"
 #include "printable.hpp"
 
 namespace warpheap::tool {
@@ -27,8 +28,5 @@ void print_output(fmt::format_string<Values...> format, Values&&... values) {
 /// Flushes standard output, and says in one line what was not written; empty if all was. If the
 /// reader has closed the pipe, the program ends by SIGPIPE, as others do, but only here.
 std::string output_fault();
-
-/// One line for standard error, with the program's name and the command's, if there is one.
-void complain(std::string const& command, std::string const& message);
 
 }  // namespace warpheap::tool

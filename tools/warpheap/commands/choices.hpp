@@ -10,7 +10,6 @@
 #include "backend/backend.hpp"
 #include "cli/numbers.hpp"
 #include "cli/options.hpp"
-#include "cli/standard_output.hpp"
 
 namespace warpheap::tool {
 

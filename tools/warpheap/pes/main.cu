@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 
+#include "cli/complaint.hpp"
 #include "cli/processes.hpp"
 #include "commands/choices.hpp"
 #include "commands/command_line.hpp"
