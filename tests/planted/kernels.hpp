@@ -35,12 +35,12 @@ namespace planted { namespace {
 
 using namespace warpheap;
 
-bool check(bool holds, char const* what) {
+inline bool check(bool holds, char const* what) {
   if (!holds) std::printf("wrong result: %s\n", what);
   return holds;
 }
 
-__global__ void add_up(unsigned const* in, unsigned* sums, unsigned count) {
+inline __global__ void add_up(unsigned const* in, unsigned* sums, unsigned count) {
   WARPHEAP_SHARED(of_warps, unsigned[32]);
   unsigned const i = blockIdx.x * blockDim.x + threadIdx.x, mask = FAULT == HALF_A_MASK ? 0xffff : 0xffffffff;
   unsigned sum = i < count ? in[i] : 0;
@@ -54,7 +54,7 @@ __global__ void add_up(unsigned const* in, unsigned* sums, unsigned count) {
   atomicAdd(sums, sum);
 }
 
-bool reduction() {
+inline bool reduction() {
   std::vector<u32> numbers(1000);
   std::iota(numbers.begin(), numbers.end(), 5u);
   device_buffer<u32> const in{numbers}, sum(1);
@@ -63,7 +63,7 @@ bool reduction() {
   return check(sum[0] == std::accumulate(numbers.begin(), numbers.end(), 0u), "a sum");
 }
 
-__global__ void scan(unsigned* values) {
+inline __global__ void scan(unsigned* values) {
   auto const from = dynamic_shared<unsigned>();
   unsigned const i = threadIdx.x, n = blockDim.x;
   from[i] = values[i];
@@ -77,7 +77,7 @@ __global__ void scan(unsigned* values) {
   values[i] = from[in * n + i];
 }
 
-bool prefix_sums(u32 size = 96) {
+inline bool prefix_sums(u32 size = 96) {
   std::vector<u32> numbers(size, 3);
   device_buffer<u32> const values{numbers};
   launch(launch_shape_of(1, size, 2 * 4 * size), scan, values.data());
@@ -86,7 +86,7 @@ bool prefix_sums(u32 size = 96) {
   return check(values.to_host() == numbers, "prefix sums");
 }
 
-__global__ void histogram(unsigned char const* bytes, unsigned count, unsigned* bins) {
+inline __global__ void histogram(unsigned char const* bytes, unsigned count, unsigned* bins) {
   WARPHEAP_SHARED(local, unsigned[16]);
 #if FAULT != BINS_NOT_CLEARED
   if (threadIdx.x < 16) local[threadIdx.x] = 0;
@@ -103,7 +103,7 @@ __global__ void histogram(unsigned char const* bytes, unsigned count, unsigned* 
   if (threadIdx.x < 16) atomicAdd(&bins[threadIdx.x], local[threadIdx.x]);
 }
 
-bool histograms() {
+inline bool histograms() {
   device_buffer<u8> const bytes{std::vector<u8>(960, 7)};
   device_buffer<u32> const bins(16);
   launch(launch_shape_of(3, 64), histogram, static_cast<u8 const*>(bytes.data()), 960u, bins.data());
@@ -111,7 +111,7 @@ bool histograms() {
   return check(bins[7] == 960 && bins[6] == 0, "a histogram");
 }
 
-__global__ void transpose(float const* in, float* out, unsigned width, unsigned height) {
+inline __global__ void transpose(float const* in, float* out, unsigned width, unsigned height) {
   WARPHEAP_SHARED(tile, float[16][17]);
   unsigned x = blockIdx.x * 16 + threadIdx.x, y = blockIdx.y * 16 + threadIdx.y;
   if (x < width && y < height) tile[threadIdx.y][threadIdx.x] = in[y * width + x];
@@ -122,7 +122,7 @@ __global__ void transpose(float const* in, float* out, unsigned width, unsigned 
   if (is_inside) out[y * height + x] = tile[threadIdx.x][threadIdx.y];
 }
 
-bool transposes() {
+inline bool transposes() {
   u32 const width = 37, height = 50;
   std::vector<float> numbers(width * height);
   std::iota(numbers.begin(), numbers.end(), 0.5F);
@@ -135,7 +135,7 @@ bool transposes() {
   return true;
 }
 
-__global__ void bitonic_sort(int* keys) {
+inline __global__ void bitonic_sort(int* keys) {
   auto const local = dynamic_shared<int>();
   unsigned const i = threadIdx.x;
   local[i] = keys[i];
@@ -157,7 +157,7 @@ __global__ void bitonic_sort(int* keys) {
   keys[i] = local[i];
 }
 
-bool sorts() {
+inline bool sorts() {
   std::vector<int> keys(128);
   for (int i = 0; i < 128; ++i) keys[static_cast<u32>(i)] = i * 37 % 128;
   device_buffer<int> const on_device{keys};
@@ -167,7 +167,8 @@ bool sorts() {
   return check(on_device.to_host() == keys, "a sorted list");
 }
 
-__global__ void count_keys(unsigned const* keys, unsigned count, unsigned* table, unsigned* counts, unsigned places) {
+inline __global__ void count_keys(unsigned const* keys, unsigned count, unsigned* table, unsigned* counts,
+                                  unsigned places) {
   unsigned const i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= count) return;
   for (unsigned at = keys[i] * 2'654'435'761u % places;; at = (at + 1) % places) {
@@ -183,7 +184,7 @@ __global__ void count_keys(unsigned const* keys, unsigned count, unsigned* table
   }
 }
 
-bool hash_tables() {
+inline bool hash_tables() {
   std::vector<u32> keys(200);
   for (u32 i = 0; i < 200; ++i) keys[i] = i * 7 % 60;
   device_buffer<u32> const on_device{keys}, table{std::vector<u32>(101, ~0u)}, counts(101);
@@ -203,7 +204,7 @@ struct node {
 };
 
 /// Inserts keys into a sorted list, hand over hand; a key that is there is left out.
-__global__ void insert_sorted(node* nodes, unsigned const* keys, unsigned count) {
+inline __global__ void insert_sorted(node* nodes, unsigned const* keys, unsigned count) {
   unsigned const i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= count) return;
   auto const lock = [nodes](unsigned at) {
@@ -237,7 +238,7 @@ __global__ void insert_sorted(node* nodes, unsigned const* keys, unsigned count)
   unlock(at);
 }
 
-bool sorted_lists() {
+inline bool sorted_lists() {
   std::vector<u32> keys(60);
   for (u32 i = 0; i < 60; ++i) keys[i] = 1 + i * 11 % 50;
   device_buffer<node> const nodes(61);
