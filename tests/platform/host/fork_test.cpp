@@ -34,7 +34,7 @@ struct crash_one_lane {
 };
 struct wait_for_word {
   void operator()(u32* word) const {
-    while (atomic_ref<u32>{*word}.load(order::relaxed) == 0) simt::pause(1000);
+    while (atomic_ref<u32, scope::system>{*word}.load(order::relaxed) == 0) simt::pause(1000);
   }
 };
 

@@ -35,10 +35,17 @@ constexpr std::memory_order standard_order(order how) {
   if (!here) return nullptr;
   if (here->deterministic()) {
     here->point(address);
-    return here;
+  } else {
+    here->spend();
+    if (!here->searches()) return nullptr;
   }
-  here->spend();
-  return nullptr;
+  here->running().site = __builtin_return_address(0);
+  return here;
+}
+
+/// Before an atomic of system scope: the host may be the one to change the word.
+[[gnu::noinline]] WARPHEAP_NO_TSAN inline void expect_host() {
+  if (worker_of_thread) worker_of_thread->note_progress();
 }
 
 /// WARPHEAP_POINT: in deterministic mode a schedule may hold the lane back here.
@@ -93,7 +100,7 @@ class atomic_ref {
 
   T load(order asked) const {
     order const how = order_of_load(asked);
-    auto* const here = detail::atomic_point(address());
+    auto* const here = point();
     T const newest = object().load(detail::standard_order(how));
     return here ? from_bits(detail::note_load(*here, access(how), bits(newest))) : newest;
   }
@@ -101,7 +108,7 @@ class atomic_ref {
   void store(T value, order asked) const {
     bool const apt = asked == order::relaxed || asked == order::fenced || asked == order::seq_cst;
     order const how = apt ? asked : order::release;
-    auto* const here = detail::atomic_point(address());
+    auto* const here = point();
     if (!here) return object().store(value, detail::standard_order(how));
     T const old = newest();
     if (here->model()) return leave(detail::decide_store(*here, access(how), bits(old), bits(value)));
@@ -118,7 +125,7 @@ class atomic_ref {
   /// Never fails spuriously.
   bool compare_exchange(T& expected, T desired, order success, order asked_of_failure) const {
     order const failure = order_of_load(asked_of_failure);
-    auto* const here = detail::atomic_point(address());
+    auto* const here = point();
     T const wanted = expected;
     if (here && here->model()) {
       u64 const stored = bits(desired);
@@ -196,6 +203,10 @@ class atomic_ref {
     return asked == order::relaxed || asked == order::seq_cst ? asked : order::acquire;
   }
 
+  [[gnu::always_inline]] detail::worker* point() const {
+    if (Scope == scope::system) detail::expect_host();
+    return detail::atomic_point(address());
+  }
   u64 address() const { return reinterpret_cast<u64>(object_); }
   std::atomic_ref<T> object() const { return std::atomic_ref<T>{*object_}; }
   T newest() const { return object().load(std::memory_order_relaxed); }
@@ -219,7 +230,7 @@ class atomic_ref {
   /// Makes one read-modify-write, `operation(object, order)`, which returns the old value.
   template <class Operation>
   T change(detail::operation kind, order how, Operation operation) const {
-    auto* const here = detail::atomic_point(address());
+    auto* const here = point();
     if (here && here->model()) {
       auto const result = [](void const* made, u64 old) {
         T local = from_bits(old);

@@ -176,6 +176,7 @@ WARPHEAP_NO_TSAN inline void complete_barrier(worker& here, thread_block& block)
     complete_barrier(here, block);
   }
   tsan_acquire(&block.at_barrier);
+  here.note_barrier();
 }
 
 /// A lane has returned: those that it leaves alone in a collective or barrier go on.

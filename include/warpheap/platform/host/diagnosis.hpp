@@ -28,14 +28,33 @@ namespace detail {
 /// One scheduling point, as the report of a failure shows it.
 struct step_record {
   u64 step;
-  u32 block;
-  u32 thread;
+  u32 lane;  // its number, modulo 2^32
   operation what;
   bool stale;
   u64 address;  // or the mask of a collective
   u64 before;
   u64 after;
 };
+
+/// The last change of a word.
+struct change_record {
+  u64 address;  // 0: nobody
+  u32 step;     // modulo 2^32, as is the lane's number
+  u32 lane;
+};
+
+/// Thread blocks that started one behind the other.
+struct blocks_started {
+  grid const* of;
+  u32 first_lane;
+  u32 first_block;
+  u32 blocks;
+  u32 threads;
+};
+
+/// Looks at a word and leaves it as it is.
+constexpr bool is_look(operation what) { return what == operation::load || what == operation::compare_exchange_failed; }
+constexpr bool is_change(operation what) { return what < operation::fence && !is_look(what); }
 
 constexpr char const* name_of(operation what) {
   constexpr char const* names[] = {

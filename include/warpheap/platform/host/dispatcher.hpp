@@ -40,7 +40,8 @@ struct block_ticket {
 
 class dispatcher {
  public:
-  explicit dispatcher(std::vector<stream_queue*> queues) : queues_{static_cast<std::vector<stream_queue*>&&>(queues)} {}
+  dispatcher(std::vector<stream_queue*> queues, u32 workers)
+      : queues_{static_cast<std::vector<stream_queue*>&&>(queues)}, busy_{workers} {}
 
   /// The next thread block that may start, taking turns between streams.
   block_ticket take(u64 stamp) {
@@ -55,8 +56,44 @@ class dispatcher {
       if (failed() || all_done()) return {};
       if (auto const ticket = take_locked(stamp); ticket.of) return ticket;
       // A fill that take_locked ran may have been the last work.
-      if (!all_done()) changed_.wait(lock);
+      if (all_done()) continue;
+      --busy_;
+      changed_.wait(lock);
+      ++busy_;
+      begin_quiet();
     }
+  }
+
+  /// Since when no lane is known to have changed anything: for all_are_quiet().
+  u64 quiet_since() {
+    std::lock_guard const lock{mutex_};
+    return quiet_since_;
+  }
+
+  /// A lane changed something.
+  void end_quiet() {
+    std::lock_guard const lock{mutex_};
+    begin_quiet();
+  }
+
+  /// host.Q2: a worker with lanes has looked for long enough, and seen none of them change anything
+  /// since `since`, which becomes the present. `told`: it has said so before. True if all workers
+  /// that have lanes say so for the second time.
+  bool all_are_quiet(u64& since, bool& told) {
+    std::lock_guard const lock{mutex_};
+    if (since != quiet_since_) told = false;
+    else if (!told) {
+      told = true;
+      ++quiet_;
+    }
+    if (quiet_ == busy_ && is_second_round_) return true;
+    if (quiet_ == busy_) {
+      begin_quiet();
+      is_second_round_ = true;
+      told = false;
+    }
+    since = quiet_since_;
+    return false;
   }
 
   void finish(grid& ended) {
@@ -95,6 +132,12 @@ class dispatcher {
   }
 
  private:
+  void begin_quiet() {
+    ++quiet_since_;
+    quiet_ = 0;
+    is_second_round_ = false;
+  }
+
   bool all_done() const {
     for (auto const* queue : queues_) {
       if (!queue->pending.empty()) return false;
@@ -123,6 +166,10 @@ class dispatcher {
   std::condition_variable changed_;
   std::vector<stream_queue*> queues_;
   size_t turn_ = 0;
+  u32 busy_;  // workers that do not wait for a thread block
+  u32 quiet_ = 0;
+  u64 quiet_since_ = 0;
+  bool is_second_round_ = false;
   std::exception_ptr error_;
   bool failed_ = false;
 };

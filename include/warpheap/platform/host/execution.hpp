@@ -67,6 +67,9 @@ struct execution {
   /// Steps of a run after which it counts as hung: scheduling points in deterministic mode, changes
   /// of lane in parallel.
   u64 step_cap = u64{1} << 32;
+  /// Steps for each lane, in which no lane changes a word or returns. After them lanes that look at
+  /// the same words again and again count as hung. 0: never.
+  u64 hang_steps = u64{1} << 16;
   /// Deterministic mode: loads may return older values, and stores may come late, where no order
   /// forbids it; see memory_model.hpp. Off under ThreadSanitizer, which checks the same by
   /// happens-before.
@@ -110,7 +113,7 @@ inline bool read_settings(char const* text, execution& run) {
     else if (word("masks=mixed")) run.masks = mask_policy::mixed;
     else if (!number("sm_count=", run.sm_count) && !number("blocks_per_sm=", run.blocks_per_sm) &&
              !number("os_threads=", run.os_threads) && !number("stack_bytes=", run.stack_bytes) &&
-             !number("step_cap=", run.step_cap))
+             !number("step_cap=", run.step_cap) && !number("hang_steps=", run.hang_steps))
       return false;
     if (*text != 0 && !(*text == ',' && *++text != 0)) return false;
   }

@@ -37,31 +37,33 @@ enum class operation : u8 {
   pause
 };
 
-/// The words that a lane has looked at since its last pause. If another lane changes one of them,
-/// the lane may find what it waits for.
+/// The words that a lane has looked at since its last pause, or in a search for a hang. If another
+/// lane changes one of them, the lane may find what it waits for.
 struct words_watched {
   static constexpr u32 most = 14;
 
   u32 count = 0;     // past `most`: any word
   bool any = false;  // looking again may help without a change: an answer was old, or the lane spun
-  u64 words[most];
+  bool met_warp = false;
+  bool met_block = false;
+  u64 addresses[most];  // in different words of 8 bytes
 
   WARPHEAP_NO_TSAN void add(u64 address) {
-    u64 const word = address >> 3;
-    for (u32 i = 0; i < count && i < most; ++i)
-      if (words[i] == word) return;
-    if (count < most) words[count] = word;
+    u32 const kept = count < most ? count : most;
+    for (u32 i = 0; i < kept; ++i)
+      if (addresses[i] >> 3 == address >> 3) return;
+    if (count < most) addresses[count] = address;
     ++count;
   }
   WARPHEAP_NO_TSAN bool has(u64 address) const {
     if (count > most) return true;
     for (u32 i = 0; i < count; ++i)
-      if (words[i] == address >> 3) return true;
+      if (addresses[i] >> 3 == address >> 3) return true;
     return false;
   }
   WARPHEAP_NO_TSAN void clear() {
     count = 0;
-    any = false;
+    any = met_warp = met_block = false;
   }
 };
 
@@ -79,12 +81,12 @@ struct alignas(64) lane : fiber {
   u32 source;        // shuffle: the lane whose value it wants
   u32 pauses;        // priority_schedule: so far
   u64 value;         // deposited at a collective, then its result
-  void const* site;  // where it called the collective or active_mask
+  void const* site;  // where it called its last atomic or active_mask
   u64 depth;         // how deep its stack was there
   u64 wake_step;     // paused: when it may run again, even if others could run
   u64 priority;      // priority_schedule
   u64 number;        // in the order of starts, over all kernels of a run
-  u64 observed;      // if lanes wait for changes: a hash of all that it has read
+  u64 observed;      // hash of all that it has read (exploration), or the last (hang.hpp)
   words_watched watched;
   knowledge* knows;  // weak memory: knowledge.hpp, null until it is needed
   u64 heard;         // weak memory: the last step of another lane that can have influenced it

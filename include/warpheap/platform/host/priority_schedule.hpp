@@ -55,7 +55,7 @@ class priority_schedule final : public schedule {
  public:
   WARPHEAP_NO_TSAN void begin(draws& random) override {
     places_.begin(random);
-    steps_alone_ = 0;
+    steps_alone_ = turns_ = 0;
     compared_ = 0;
     lowest_ = fallen;
   }
@@ -81,12 +81,16 @@ class priority_schedule final : public schedule {
   WARPHEAP_NO_TSAN lane* next(situation const& now) override {
     steps_alone_ = 0;
     compared_ = now.ready.size() - 1;
-    return now.ready.take(highest_position(now.ready));
+    lane* const taken = now.ready.take(highest_position(now.ready));
+    // Nor must a warp that spins in collectives, whose lanes go on in turn.
+    if (++turns_ % most_turns == 0) taken->priority = --lowest_;
+    return taken;
   }
 
   WARPHEAP_NO_TSAN u64 pause_steps(bool waits_for_a_change, u64 live_lanes) const override {
     return waits_for_a_change ? most_steps_alone : 2 * live_lanes;
   }
+  WARPHEAP_NO_TSAN u64 steps_of_all(u64 live_lanes) const override { return 2 * most_steps_alone * (live_lanes + 1); }
   WARPHEAP_NO_TSAN bool waits_for_changes() const override { return true; }
 
   /// Lanes that wake each other in turn must not keep the others out either: in the end they come
@@ -98,6 +102,7 @@ class priority_schedule final : public schedule {
  private:
   static constexpr u32 pauses_until_fall = 64;
   static constexpr u64 most_steps_alone = 1 << 14;
+  static constexpr u64 most_turns = 1 << 12;
   static constexpr u64 high = u64{1} << 63;    // a lane that has not fallen
   static constexpr u64 fallen = u64{1} << 62;  // one that has, at one of the places
 
@@ -124,6 +129,7 @@ class priority_schedule final : public schedule {
 
   fall_places places_;
   u64 steps_alone_ = 0;
+  u64 turns_ = 0;
   u64 compared_ = 0;  // ready lanes that the running lane was compared with
   u64 lowest_ = fallen;
 };

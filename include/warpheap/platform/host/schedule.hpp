@@ -43,6 +43,8 @@ class schedule {
 
   /// Steps after which a lane that pauses may run again although others can run.
   virtual u64 pause_steps(bool /*waits_for_a_change*/, u64 live_lanes) const { return 2 * live_lanes; }
+  /// Steps in which each lane that can run has run several times.
+  virtual u64 steps_of_all(u64 live_lanes) const { return 64 * live_lanes + 4096; }
   /// Whether a lane that pauses waits until another lane has changed a word that it looked at since
   /// its last pause, or until no lane can run.
   virtual bool waits_for_changes() const { return false; }

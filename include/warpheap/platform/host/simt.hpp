@@ -35,10 +35,12 @@ struct simt {
     return here && here->deterministic() ? here->time() : processor_clock();
   }
 
-  /// In deterministic mode as clock().
+  /// In deterministic mode as clock(). Else a lane that reads it may wait for a time.
   WARPHEAP_NO_TSAN static u64 nanoseconds() {
     auto* const here = detail::this_worker();
-    return here && here->deterministic() ? here->time() : monotonic_nanoseconds();
+    if (here && here->deterministic()) return here->time();
+    if (here) here->note_progress();
+    return monotonic_nanoseconds();
   }
 
   /// Never inlined: its return address is the call site that lanes meet at.

@@ -74,7 +74,7 @@ class simulated_device {
 
     std::unique_ptr<memory_model> model;
     if (deterministic && how.weak_memory && !under_tsan) model = std::make_unique<memory_model>(how.seed);
-    dispatcher work{queues};
+    dispatcher work{queues, static_cast<u32>(workers)};
     struct job {
       simulated_device& self;
       dispatcher& work;

@@ -21,6 +21,7 @@
 
 #include <exception>
 #include <memory>
+#include <vector>
 
 #include "diagnosis.hpp"
 #include "dispatcher.hpp"
@@ -65,7 +66,7 @@ class worker {
   WARPHEAP_NO_TSAN bool refuses_returned_lanes() const { return how_.refuses_returned_lanes; }
   WARPHEAP_NO_TSAN u64 steps() const { return statistics_.steps; }
   WARPHEAP_NO_TSAN u64 live_lanes() const { return live_lanes_; }
-  WARPHEAP_NO_TSAN u64 time() const { return time_; }
+  WARPHEAP_NO_TSAN u64 time() const { return statistics_.steps + slept_; }
   WARPHEAP_NO_TSAN draws& choices() { return draws_; }
   WARPHEAP_NO_TSAN void count_mixed_sites() { ++statistics_.mixed_site_collectives; }
 
@@ -78,6 +79,14 @@ class worker {
   WARPHEAP_NO_TSAN void spend() {
     if (--turn_left_ == 0) pause(0);
   }
+  /// Whether this worker notes the words that its lanes look at, to tell a hang.
+  WARPHEAP_NO_TSAN bool searches() const { return searches_; }
+  /// Deterministic mode: the last change of the word at `address`, if the record has that address.
+  WARPHEAP_NO_TSAN change_record& last_change_of(u64 address) const {
+    return changes_[(address >> 2) * 0x9e37'79b9'7f4a'7c15ull >> 55];
+  }
+  /// In words: the lane that made a change, and what it does now.
+  std::string describe_maker(change_record const& made) const;
   /// Lets others run first, whatever they do, and comes back.
   void pause(u32 nanoseconds);
   /// Parks the running lane, whose state the caller has set, until `wake` makes it ready.
@@ -85,6 +94,14 @@ class worker {
   void wake(lane& parked);
   /// A collective gave the running lane `result`.
   void note_result(u64 result);
+  /// The running lane goes on behind a barrier.
+  WARPHEAP_NO_TSAN void note_barrier() { running_->watched.met_block = true; }
+  /// Something happened that no word shows: lanes that wait may go on. hang.hpp
+  WARPHEAP_NO_TSAN void note_progress() {
+    last_change_ = statistics_.steps;
+    if (how_.policy != schedule_policy::directed) idle_wakes_ = 0;  // an exploration has no host
+    if (searches_ && !deterministic_) end_search();
+  }
   /// Adds a step to what a failure's report shows, and tells the schedule if it asks.
   void record(operation what, u64 address, u64 before, u64 after, bool stale = false);
   /// Ends the run with a schedule_error, a trap_error, or what the lane threw. Does not come back,
@@ -96,10 +113,12 @@ class worker {
   [[noreturn]] void reject(std::string fault);
 
  private:
-  static constexpr u32 turn_budget = 256;
+  static constexpr u32 turn_budget = 256, turn_in_search = 16;
   static constexpr u32 full_patience = 16;
   // active_mask() waits for at most this many steps of a warp
   static constexpr u32 parked_step_limit = 2048;
+  static constexpr u32 changes_kept = 512;
+  static constexpr u32 waits_a_step = 16, waits_a_check = 1024;
 
   // Block lifetime; worker_blocks.hpp.
   void choose_schedule();
@@ -109,11 +128,21 @@ class worker {
   bool start_blocks();
   void start(block_ticket const& ticket, thread_block& place);
   void prepare_warps(thread_block& block);
+  void note_start(thread_block const& block);
   void retire(lane& ended);
   void give_up_if_awaited(lane const& ended) const;
   void abandon_all();
   std::string deadlock_report() const;
+  std::string hang_report();
+  std::string blocks_not_started() const;
   std::string explain(std::string const& fault) const;
+  std::string describe_step(step_record const& step) const;
+  struct place_of_lane {
+    grid const* of;
+    u32 block;
+    u32 thread;
+  };
+  place_of_lane find(u32 lane) const;
   [[noreturn]] void give_up(std::initializer_list<part> fault) const;
   [[noreturn]] void fail_overflow(lane const& overflowed);
   void raise();
@@ -130,6 +159,15 @@ class worker {
   void tick(lane const& self);
   void became_idle(warp& group);
 
+  // hang.hpp
+  void check_steps();
+  void look_after(u64 steps);
+  u64 steps_and_waits() const { return statistics_.steps + waits_ / waits_a_step; }
+  u64 quiet_steps() const;
+  void search_for_hang();
+  void end_search();
+  bool all_lanes_wait() const;
+
   bool deterministic_ = false;
   bool watches_ = false;  // lanes that pause wait for changes
   mask_policy masks_ = mask_policy::maximal;
@@ -143,7 +181,14 @@ class worker {
   priority_schedule priorities_;
   u32 idle_wakes_ = 0;  // lanes woken because none could run, since a word changed
   bool hangs_ = false;
-  u64 time_ = 0;
+  bool searches_ = false;  // for a hang: notes which words lanes look at
+  bool told_quiet_ = false;
+  u64 waits_ = 0;          // parallel mode: of lanes for others
+  u64 look_at_ = 0;        // for a hang, of steps and waits
+  u64 check_at_step_ = 0;  // check_steps() when there are more
+  u64 last_change_ = 0;    // deterministic mode: the last step that changed a word
+  u64 quiet_since_ = 0;    // parallel mode: dispatcher::all_are_quiet()
+  u64 slept_ = 0;          // nanoseconds
   run_statistics statistics_;
   lane_ring ready_;
   lane_ring paused_;
@@ -169,6 +214,8 @@ class worker {
   u32 places_used_ = 0;
   std::unique_ptr<thread_block[]> places_;
   std::unique_ptr<step_record[]> trace_;
+  std::unique_ptr<change_record[]> changes_;
+  std::vector<blocks_started> started_;  // in the order of their lanes' numbers
   u64 trace_mask_ = 0;
   u64 trace_count_ = 0;
   stack_pool stacks_;
@@ -194,10 +241,8 @@ inline std::string describe_step_cap(u64 cap) {
 void release_active_masks(worker& here, warp& group);
 
 WARPHEAP_NO_TSAN inline void worker::tick(lane const& self) {
-  ++time_;
-  if (++statistics_.steps > how_.step_cap) {
-    fail(describe_step_cap(how_.step_cap));
-  }
+  if (++statistics_.steps > check_at_step_) [[unlikely]]
+    check_steps();
   if (deterministic_) {
     statistics_.schedule_hash = (statistics_.schedule_hash ^ self.serial) * 0x9e37'79b9'7f4a'7c15ull;
     statistics_.schedule_hash ^= statistics_.schedule_hash >> 29;
@@ -224,7 +269,7 @@ WARPHEAP_NO_TSAN inline void worker::point(char const* name) {
 WARPHEAP_NO_TSAN inline void worker::pause(u32 nanoseconds) {
   lane& self = *running_;
   tick(self);
-  time_ += nanoseconds;
+  slept_ += nanoseconds;
   self.state = lane_state::paused;
   if (watches_) {
     bool const waits = !self.watched.any && self.watched.count != 0;
@@ -237,11 +282,13 @@ WARPHEAP_NO_TSAN inline void worker::pause(u32 nanoseconds) {
   }
   if (--self.group->runnable == 0) became_idle(*self.group);
   leave(self, next());
-  if (watches_) self.watched.clear();
+  if (watches_ && !searches_) self.watched.clear();
 }
 
 WARPHEAP_NO_TSAN inline void worker::park() {
   lane& self = *running_;
+  // No step in parallel mode: paused lanes would come back before other thread blocks start.
+  if (!deterministic_ && ++waits_ % waits_a_check == 0) check_steps();
   if (--self.group->runnable == 0) became_idle(*self.group);
   leave(self, next());
 }
@@ -298,7 +345,7 @@ WARPHEAP_NO_TSAN inline lane* worker::next() {
 
 /// Switches from the running lane to `to`, or to main_ if that is null.
 WARPHEAP_NO_TSAN inline void worker::leave(lane& self, lane* to) {
-  turn_left_ = turn_budget;
+  turn_left_ = searches_ ? turn_in_search : turn_budget;
   if (to == &self) return;
   if (runs_below_its_stack(self)) [[unlikely]]
     fail_overflow(self);  // host.S2
@@ -309,29 +356,37 @@ WARPHEAP_NO_TSAN inline void worker::leave(lane& self, lane* to) {
 WARPHEAP_NO_TSAN inline void worker::record(operation what, u64 address, u64 before, u64 after, bool stale) {
   auto& place = trace_[trace_count_++ & trace_mask_];
   place.step = statistics_.steps;
-  place.block = running_->block->index;
-  place.thread = running_->thread;
+  place.lane = static_cast<u32>(running_->number);
   place.what = what;
   place.stale = stale;
   place.address = address;
   place.before = before;
   place.after = after;
-  if (watches_) observe(what, address, before, after, stale);
+  if (before != after && is_change(what)) {
+    last_change_ = statistics_.steps;
+    last_change_of(address) = {address, static_cast<u32>(place.step), place.lane};
+  }
+  if (watches_ || searches_) observe(what, address, before, after, stale);
 }
 
 /// The running lane has read `before` at `address` (a load: `after`), and changed it to `after`.
-WARPHEAP_NO_TSAN inline void worker::observe(operation what, u64 address, u64 before, u64 after, bool stale) {
+[[gnu::noinline]] WARPHEAP_NO_TSAN inline void worker::observe(operation what, u64 address, u64 before, u64 after,
+                                                               bool stale) {
   lane& self = *running_;
   if (what >= operation::fence) return;
-  bool const is_load = what == operation::load || what == operation::compare_exchange_failed;
-  u64 const seen = is_load ? after : before, result = what == operation::store ? 0 : seen;
+  bool const changed = before != after && is_change(what);
+  u64 const seen = is_look(what) ? after : before, result = what == operation::store ? 0 : seen;
   self.watched.add(address);
+  if (searches_) self.observed = seen;
+  if (!deterministic_ && changed) note_progress();
+  if (!watches_) return;
   self.watched.any |= stale;
-  if (!is_load && before != after) wake_watchers(address);
+  if (changed) wake_watchers(address);
   schedule_->observed(self, address, seen, after, result);
 }
 
 WARPHEAP_NO_TSAN inline void worker::note_result(u64 result) {
+  running_->watched.met_warp = true;
   if (watches_) schedule_->observed(*running_, 0, 0, 0, result);
 }
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "block_memory.hpp"
-#include "collective.hpp"
+#include "hang.hpp"
 
 namespace warpheap::host::detail {
 
@@ -36,7 +36,7 @@ inline void worker::run(dispatcher& work, execution const& how, u32 index, u32 w
   choose_schedule();
   masks_ = how.masks == mask_policy::mixed ? static_cast<mask_policy>(draws_.below(3)) : how.masks;
   if (!deterministic_) masks_ = mask_policy::maximal;
-  time_ = 0;
+  slept_ = waits_ = 0;
   statistics_ = {};
   dry_turns_ = 0;
   patience_ = full_patience;
@@ -47,6 +47,11 @@ inline void worker::run(dispatcher& work, execution const& how, u32 index, u32 w
   trace_mask_ = 15;
   while (trace_mask_ + 1 < how.trace_steps) trace_mask_ = 2 * trace_mask_ + 1;
   trace_ = std::make_unique<step_record[]>(trace_mask_ + 1);
+  changes_ = std::make_unique<change_record[]>(changes_kept);
+  started_.clear();
+  last_change_ = 0;
+  searches_ = false;
+  look_after(quiet_steps());
   u32 const resident = how.sm_count * how.blocks_per_sm;
   usable_places_ = (resident - index + workers - 1) / workers;
   make_places(usable_places_);
@@ -66,9 +71,9 @@ inline void worker::run(dispatcher& work, execution const& how, u32 index, u32 w
 
 /// Runs the next lane, if any can run, until a lane leaves to the worker's own fiber.
 inline void worker::take_turn() {
+  if (hangs_) give_up({hang_report()});
   lane* const to = next();
   if (!to && live_lanes_ && ready_.empty() && paused_.empty() && !work_->failed()) give_up({deadlock_report()});
-  if (hangs_) give_up({"hang: every lane waits for a change, and no lane makes one"});
   if (!to) return;
   turn_left_ = turn_budget;
   running_ = to;
@@ -136,6 +141,8 @@ inline void worker::start(block_ticket const& ticket, thread_block& block) {
   block.at_barrier = 0;
   if (block.shared) block.shared->begin();
   ++places_used_;
+  note_progress();
+  note_start(block);
   prepare_warps(block);
   tsan_release(&block);  // what came before the kernel happens before its lanes, which acquire this
   ready_.reserve(live_lanes_ + threads);
@@ -159,6 +166,13 @@ inline void worker::start(block_ticket const& ticket, thread_block& block) {
     ++statistics_.lanes;
     ready_.push(&started);
   }
+}
+
+inline void worker::note_start(thread_block const& block) {
+  if (!started_.empty() && started_.back().of == block.of &&
+      started_.back().first_block + started_.back().blocks == block.index)
+    return static_cast<void>(++started_.back().blocks);
+  started_.push_back({block.of, static_cast<u32>(statistics_.lanes), block.index, 1, block.of->shape.threads});
 }
 
 inline void worker::prepare_warps(thread_block& block) {
@@ -213,6 +227,7 @@ inline void worker::retire(lane& ended) {
   bool const overflowed = stack.overflowed();
   if (overflowed) stack.canary() = 0;
   ended.state = lane_state::exited;
+  note_progress();
   if (model_) model_->forget(ended);
   stacks_.give_back(stack);
   group.exited |= 1u << ended.id;
