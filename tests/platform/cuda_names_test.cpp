@@ -108,6 +108,11 @@ __global__ void check_atomics(unsigned* words, float* floats, unsigned long long
   if (__popc(0xf0f0u) != 8 || __popcll(~0ull) != 64 || __ffs(8) != 4 || __ffsll(1ll << 40) != 41 || __clz(1) != 31 ||
       __clzll(1) != 63 || __clz(0) != 32 || __brev(1u) != 0x80000000u || __ldg(&wide[2]) != 5)
     atomicAdd(wrong, 10u);
+  float4 const four = make_float4(min(1.0F, 2.0F), static_cast<float>(max(-3, 2)), rsqrtf(4.0F), 0);
+  if (four.x != 1 || four.y != 2 || four.z != 0.5F || min(~0u, 7u) != 7 || max(1ll << 40, 2ll) != 1ll << 40 ||
+      __float_as_int(1.0F) != 0x3f800000 || __uint_as_float(0x40000000) != 2 || __umulhi(~0u, 16u) != 15 ||
+      alignof(float4) != 16 || alignof(float3) != 4 || alignof(double2) != 16 || alignof(int2) != 8)
+    atomicAdd(wrong, 1000u);
   if (gridDim.x != 2 || blockDim.x != 6 || blockDim.y != 2 || blockDim.z != 3 || gridDim.y != 1 || gridDim.z != 1)
     atomicAdd(wrong, 100u);
   atomicAdd(&words[16 + threadIdx.x + 6 * threadIdx.y + 12 * threadIdx.z], 1u + blockIdx.x);

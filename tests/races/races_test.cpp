@@ -74,6 +74,46 @@ TEST(Races, AreToldWithBothLanesBothPlacesAndTheMissingOrder) {
                        "nothing of that"));
 }
 
+struct send_by_volatile {
+  void operator()(u64* memory) const {
+    u64 volatile* const flag = memory;
+    if (simt::block_index() == 0) {
+      memory[1] = 7;
+      full_fence();
+      *flag = 1;
+    } else {
+      while (*flag == 0) {
+      }
+      full_fence();
+      memory[2] = memory[1] + 1;
+    }
+  }
+};
+
+struct poll_for_nothing {
+  void operator()(u64* memory) const {
+    u64 volatile* const flag = memory;
+    while (*flag == 0) {
+    }
+  }
+};
+
+struct poll_plain_memory {
+  void operator()(u64* memory) const {
+    if (simt::block_index() == 0) return static_cast<void>(memory[0] = 1);
+    while (__builtin_launder(memory)[0] == 0) __asm__ volatile("" ::: "memory");
+  }
+};
+
+TEST(Races, VolatileAccessesAreRelaxedAndLetOthersRun) {
+  EXPECT_EQ(first_race({2, 1}, send_by_volatile{}), none);
+  EXPECT_THAT(first_race({2, 40}, poll_for_nothing{}), StartsWith("hang: "));
+}
+
+TEST(Races, PollingPlainMemoryIsOne) {
+  EXPECT_THAT(first_race({2, 1}, poll_plain_memory{}), StartsWith("data race: "));
+}
+
 struct send_by_fences {
   void operator()(u64* memory) const {
     atomic_ref<u64> const flag{memory[0]};
@@ -151,7 +191,7 @@ enum class act { plain_read, plain_write, atomic_read, atomic_write };
 struct do_both {
   act acts[2];
   void operator()(u64* memory) const {
-    u64 volatile* const plain = memory;
+    u64* const plain = memory;
     switch (acts[simt::block_index()]) {
       case act::plain_read: memory[8 + simt::block_index()] = *plain; break;
       case act::plain_write: *plain = 1; break;
@@ -189,7 +229,7 @@ template <class T, u32 Distance>
 struct write_apart {
   void operator()(u64* memory) const {
     auto* const place = reinterpret_cast<u8*>(memory) + Distance * simt::thread_index();
-    *reinterpret_cast<T volatile*>(place) = 1;
+    *reinterpret_cast<T*>(place) = 1;
   }
 };
 template <u32 Distance>

@@ -168,6 +168,39 @@ WARPHEAP_CUDA_REDUCE(xor, unsigned, a ^ b)
 
 #undef WARPHEAP_CUDA_REDUCE
 
+#define WARPHEAP_CUDA_EXTREMES(type)                                                                                \
+  constexpr type(min)(type a, type b) { return b < a ? b : a; }                                                     \
+  constexpr type(max)(type a, type b) { return a < b ? b : a; }
+
+WARPHEAP_CUDA_EXTREMES(int)
+WARPHEAP_CUDA_EXTREMES(unsigned)
+WARPHEAP_CUDA_EXTREMES(long)
+WARPHEAP_CUDA_EXTREMES(unsigned long)
+WARPHEAP_CUDA_EXTREMES(long long)
+WARPHEAP_CUDA_EXTREMES(unsigned long long)
+WARPHEAP_CUDA_EXTREMES(float)
+WARPHEAP_CUDA_EXTREMES(double)
+
+#undef WARPHEAP_CUDA_EXTREMES
+
+// Vectors of two, three and four, aligned as CUDA aligns them.
+#define WARPHEAP_CUDA_VECTORS(name, type)                                                                           \
+  struct alignas(2 * sizeof(type)) name##2 { type x, y; };                                                          \
+  struct name##3 { type x, y, z; };                                                                                 \
+  struct alignas(sizeof(type) < 4 ? 4 * sizeof(type) : 16) name##4 { type x, y, z, w; };                            \
+  constexpr name##2 make_##name##2(type x, type y) { return {x, y}; }                                               \
+  constexpr name##3 make_##name##3(type x, type y, type z) { return {x, y, z}; }                                    \
+  constexpr name##4 make_##name##4(type x, type y, type z, type w) { return {x, y, z, w}; }
+
+WARPHEAP_CUDA_VECTORS(char, signed char)
+WARPHEAP_CUDA_VECTORS(uchar, unsigned char)
+WARPHEAP_CUDA_VECTORS(int, int)
+WARPHEAP_CUDA_VECTORS(uint, unsigned)
+WARPHEAP_CUDA_VECTORS(float, float)
+WARPHEAP_CUDA_VECTORS(double, double)
+
+#undef WARPHEAP_CUDA_VECTORS
+
 // clang-format on
 
 inline unsigned __activemask() { return warpheap::simt::active_mask(); }
@@ -234,6 +267,19 @@ template <class T>
 T __ldg(T const* at) {
   return *at;
 }
+
+inline int __float_as_int(float value) { return __builtin_bit_cast(int, value); }
+inline unsigned __float_as_uint(float value) { return __builtin_bit_cast(unsigned, value); }
+inline float __int_as_float(int bits) { return __builtin_bit_cast(float, bits); }
+inline float __uint_as_float(unsigned bits) { return __builtin_bit_cast(float, bits); }
+inline unsigned __umulhi(unsigned a, unsigned b) { return static_cast<unsigned>(warpheap::u64{a} * b >> 32); }
+inline float rsqrtf(float x) { return 1 / __builtin_sqrtf(x); }
+// A GPU's are less exact.
+inline float __expf(float x) { return __builtin_expf(x); }
+inline float __logf(float x) { return __builtin_logf(x); }
+inline float __sinf(float x) { return __builtin_sinf(x); }
+inline float __cosf(float x) { return __builtin_cosf(x); }
+inline float __fdividef(float x, float y) { return x / y; }
 
 // NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 

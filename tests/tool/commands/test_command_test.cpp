@@ -51,9 +51,9 @@ TEST_F(ProgramTest, RunsEachWayUntilOneFailsAndTellsHowToRepeatThat) {
     EXPECT_THAT(runs, HasSubstr(settings));
   EXPECT_THAT(runs, Not(HasSubstr("<seed=9"))) << "none is left running";
   auto const lines = contents(folder / "lines");
-  for (char const* flags :
-       {"-fsanitize=address -O2", "-fsanitize=thread -O2", "-fsanitize=thread -DWARPHEAP_HOST_RACES -O2",
-        "-O2 -DNAME=two words -c -o ", "races.o -O2 -DNAME=two words -lboost_context -pthread -o "})
+  for (char const* flags : {"-fsanitize=address -O2", "-fsanitize=thread -O2",
+                            "-fsanitize=thread --param tsan-distinguish-volatile=1 -DWARPHEAP_HOST_RACES -O2",
+                            "-O2 -DNAME=two words -c -o ", "races.o -O2 -DNAME=two words -lboost_context -pthread -o "})
     EXPECT_THAT(lines, HasSubstr(flags));
   auto const again = test("--replay weak_memory:7 " + source);
   EXPECT_EQ(again.status, 1);
@@ -72,9 +72,19 @@ TEST_F(ProgramTest, ARunThatCrashesOrDoesNotEndFails) {
   auto const crashed = test("--replay schedules:1 " + source);
   EXPECT_EQ(crashed.status, 1);
   EXPECT_THAT(crashed.err, HasSubstr("was ended by a signal: Aborted"));
+  EXPECT_THAT(crashed.err, HasSubstr("--replay races:1 names the lines"));
   auto const hung = test("--replay parallel:1 --timeout 1 " + source);
   EXPECT_EQ(hung.status, 1);
   EXPECT_THAT(hung.err, HasSubstr("did not end within 1 s"));
+}
+
+TEST_F(ProgramTest, TellsWhatAnExceptionSays) {
+  auto const source =
+      program("#!/bin/sh\nprintf 'terminate called\\n  what():  hang: all wait\\n  more\\n'\nkill -ABRT $$\n");
+  auto const made = test("--replay weak_memory:1 " + source);
+  EXPECT_EQ(made.status, 1);
+  EXPECT_THAT(made.err, HasSubstr("kernel.cpp fails: hang: all wait: warpheap test "));
+  EXPECT_THAT(made.err, Not(HasSubstr("races:1")));
 }
 
 TEST_F(ProgramTest, RunsKernelsAsTheSettingsSay) {

@@ -45,13 +45,14 @@ struct test_flags {
 /// How the program is built.
 struct build {
   char const* name;
-  char const* flag;  ///< of the compiler
-  char const* also;  ///< another one; then the flags are not for the linker
+  std::vector<std::string> flags;  ///< of the compiler
+  bool links_with_them = true;
 };
-constexpr build builds[] = {{"plain", "", ""},
-                            {"address", "-fsanitize=address", ""},
-                            {"thread", "-fsanitize=thread", ""},
-                            {"races", "-fsanitize=thread", "-DWARPHEAP_HOST_RACES"}};
+build const builds[] = {
+    {"plain", {}},
+    {"address", {"-fsanitize=address"}},
+    {"thread", {"-fsanitize=thread"}},
+    {"races", {"-fsanitize=thread", "--param", "tsan-distinguish-volatile=1", "-DWARPHEAP_HOST_RACES"}, false}};
 
 /// One way to run the program.
 struct way {
@@ -60,8 +61,9 @@ struct way {
   char const* settings;  ///< of WARPHEAP_EXECUTION beside the seed; nullptr: parallel mode
   char const* finds;
 };
-constexpr way ways[] = {
+way const ways[] = {
     {"schedules", builds[0], "", "wrong results, hangs, misuse of collectives"},
+    {"priorities", builds[0], ",policy=priorities", "orders of few interruptions, at the wrong places"},
     {"weak_memory", builds[0], ",weak_memory", "missing acquires and releases"},
     {"races", builds[3], ",weak_memory", "races of plain accesses, and the order that is missing"},
     {"address", builds[1], "", "overruns, uses after free"},
@@ -190,10 +192,9 @@ class test_session {
       auto const program = folder_.program_of(how);
       std::vector<std::string> const libraries{"-lboost_context", "-pthread"};
       std::vector<std::string> line{"-std=c++20", "-O1", "-g", "-I", include, flags_.source};
-      for (char const* const flag : {how.flag, how.also})
-        if (*flag != 0) line.emplace_back(flag);
+      line.insert(line.end(), how.flags.begin(), how.flags.end());
       line.insert(line.end(), flags_.compiler_flags.begin(), flags_.compiler_flags.end());
-      if (*how.also == 0) {
+      if (how.links_with_them) {
         line.insert(line.end(), libraries.begin(), libraries.end());
         compile(line, program);
       } else {
@@ -262,8 +263,19 @@ class test_session {
     auto again = fmt::format("warpheap test {} --replay {}:{}", flags_.source, what.by->name, what.seed);
     char const* before = " -- ";
     for (auto const& each : flags_.compiler_flags) again += std::exchange(before, " ") + each;
-    complain("test", fmt::format("{} {}: {}", flags_.source, made.ending, again));
+    complain("test", fmt::format("{} {}: {}", flags_.source, finding_of(made), again));
+    if (&what.by->from == &builds[0] && finding_of(made) == made.ending)
+      complain("test", fmt::format("If lanes race or poll plain memory, --replay races:{} names the lines", what.seed));
     return 1;
+  }
+
+  /// What an exception that nobody caught says is better than that the program aborted.
+  static std::string finding_of(child_outcome const& made) {
+    constexpr std::string_view before = "what():  ";
+    auto const said = made.output.find(before);
+    if (said == std::string::npos) return made.ending;
+    auto const first = said + before.size();
+    return fmt::format("fails: {}", made.output.substr(first, made.output.find('\n', first) - first));
   }
 
   test_flags const& flags_;

@@ -47,7 +47,7 @@ inline std::string describe_call_site(void const* returns_to) {
     std::string place = file_name_of(line);
     place.resize((std::min)(place.find_first_of(" \n"), place.size()));
     if (place.find(":?") != place.npos || place.find(":0") != place.npos) continue;
-    bool const is_ours = std::strstr(line, "/warpheap/platform/host/") != nullptr;
+    bool const is_ours = std::strstr(line, "/warpheap/platform/") != nullptr;
     auto& list = is_ours ? ours : lines;
     list += format_message({list.empty() ? "" : " in ", place});
   }

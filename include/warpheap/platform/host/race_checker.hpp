@@ -76,18 +76,21 @@ class race_checker {
   }
 
   /// The running lane, at the moment `when` or else now, accesses `size` bytes at `address`, called
-  /// from `site`. Ends the run if that races.
-  WARPHEAP_NO_TSAN void note(u64 address, u64 size, touch_kind kind, void const* site, moment const* when = nullptr) {
+  /// from `site`. Ends the run if that races. Whether it is memory of the device.
+  WARPHEAP_NO_TSAN bool note(u64 address, u64 size, touch_kind kind, void const* site, moment const* when = nullptr) {
+    bool is_of_device = false;
     while (size > 0) {
       u64 const first = address & 7, count = size < 8 - first ? size : 8 - first;
       auto const& page = page_of(address);
       if (address % memory_page < page.bytes) {
+        is_of_device = true;
         u8 const bytes = static_cast<u8>(((1u << count) - 1) << first);
         check_word(page.words[address % memory_page / 8], address & ~u64{7}, bytes, kind, site, when);
       }
       address += count;
       size -= count;
     }
+    return is_of_device;
   }
 
   /// The device gets memory that begins on a page, perhaps once more: what was done there is over.
@@ -306,17 +309,39 @@ class race_pause {
   if (auto* const checker = own_accesses.checker()) checker->renew(reinterpret_cast<u64>(memory), bytes);
 }
 
-[[gnu::noinline]] WARPHEAP_NO_TSAN inline void check_of_device(race_checker& checker, u64 address, u64 size,
+/// Whether a lane accesses memory of the device.
+[[gnu::noinline]] WARPHEAP_NO_TSAN inline bool check_of_device(race_checker& checker, u64 address, u64 size,
                                                                touch_kind kind, void const* site) {
   race_pause const own_accesses;
-  if (checker.runs_a_lane()) checker.note(address, size, kind, site);
+  return checker.runs_a_lane() && checker.note(address, size, kind, site);
 }
 
-/// A plain access of the running lane.
+/// A plain access of the running lane. Polling plain memory must not keep the other lanes out for
+/// ever: one that wrote it races.
 WARPHEAP_NO_TSAN inline void check_plain(void const* memory, u64 size, touch_kind kind, void const* site) {
+  constexpr u32 most_alone = 1 << 16;
   auto* const checker = races_of_thread;
   u64 const address = reinterpret_cast<u64>(memory);
-  if (checker && !checker->is_elsewhere(address)) check_of_device(*checker, address, size, kind, site);
+  if (!checker || checker->is_elsewhere(address)) return;
+  static thread_local u32 accesses = 0;
+  if (check_of_device(*checker, address, size, kind, site) && ++accesses % most_alone == 0) this_worker()->point();
+}
+
+/// A volatile access: relaxed and of system scope, as PTX has it, but never old or late.
+[[gnu::noinline]] WARPHEAP_NO_TSAN inline void check_volatile(void const* memory, u64 size, bool is_write,
+                                                              void const* site) {
+  auto* const checker = races_of_thread;
+  u64 const address = reinterpret_cast<u64>(memory);
+  if (!checker || checker->is_elsewhere(address)) return;
+  auto const kind = is_write ? touch_kind::atomic_write : touch_kind::atomic_read;
+  if (!check_of_device(*checker, address, size, kind, site)) return;
+  auto& here = *this_worker();
+  here.point(address);
+  here.running().site = site;
+  u64 value = 0;
+  if (is_write || size > sizeof value) return here.note_progress();
+  __builtin_memcpy(&value, memory, size);
+  here.record(operation::load, address, value, value);
 }
 
 /// An atomic access of the running lane: made before the memory model knows of it, because a

@@ -23,6 +23,20 @@
   WARPHEAP_HOOK void __tsan_read##BYTES(void* address) { WARPHEAP_CHECK_PLAIN(read, address, BYTES); } \
   WARPHEAP_HOOK void __tsan_write##BYTES(void* address) { WARPHEAP_CHECK_PLAIN(write, address, BYTES); }
 
+// With --param tsan-distinguish-volatile=1.
+#define WARPHEAP_VOLATILE_HOOKS(BYTES)                                                          \
+  WARPHEAP_HOOK void __tsan_volatile_read##BYTES(void* address) {                               \
+    warpheap::host::detail::check_volatile(address, BYTES, false, __builtin_return_address(0)); \
+  }                                                                                             \
+  WARPHEAP_HOOK void __tsan_volatile_write##BYTES(void* address) {                              \
+    warpheap::host::detail::check_volatile(address, BYTES, true, __builtin_return_address(0));  \
+  }
+
+WARPHEAP_VOLATILE_HOOKS(1)
+WARPHEAP_VOLATILE_HOOKS(2)
+WARPHEAP_VOLATILE_HOOKS(4)
+WARPHEAP_VOLATILE_HOOKS(8)
+WARPHEAP_VOLATILE_HOOKS(16)
 WARPHEAP_PLAIN_HOOKS(1)
 WARPHEAP_PLAIN_HOOKS(2)
 WARPHEAP_PLAIN_HOOKS(4)
@@ -82,6 +96,7 @@ WARPHEAP_HOOK void __tsan_atomic_signal_fence(int) { __atomic_signal_fence(__ATO
 #undef WARPHEAP_HOOK
 #undef WARPHEAP_CHECK_PLAIN
 #undef WARPHEAP_PLAIN_HOOKS
+#undef WARPHEAP_VOLATILE_HOOKS
 #undef WARPHEAP_CHANGE_HOOK
 #undef WARPHEAP_COMPARE_HOOK
 #undef WARPHEAP_ATOMIC_HOOKS
