@@ -154,12 +154,13 @@ class unit_bitmap : public creation::policy_base<unit_bitmap, unit_table> {
   /// call.
   WARPHEAP_DEVICE u64 find(lane_group const& group, u32 units) const {
     u32 const words = table_.words(), rows = glance + (words + group.size - 1) / group.size;
-    u64 const mine = global_thread_index() / 32 % cursors;
+    u64 const mine = global_thread_index() / warp_lanes % cursors;
     atomic_ref<u32> const cursor{table_.cursors_at()[mine]};
     u32 const own = static_cast<u32>(mine * words / cursors);
     u32 const start = broadcast(group, own + cursor.load(order::relaxed));
     // In each row of group.size words, a lane has one to look at.
-    u32 needing = group.mask, row = 0, word = 0, at_once = 1;
+    lane_mask needing = group.mask;
+    u32 row = 0, word = 0, at_once = 1;
     u64 unit = none, number = 0, seen = ~u64{0};
     for (u32 turn = 0; row < rows; ++turn) {
       // Nothing at a glance: from here on every word. One scan answers all calls that came before
@@ -173,7 +174,7 @@ class unit_bitmap : public creation::policy_base<unit_bitmap, unit_table> {
           word = (start + row * group.size + group.rank) % words;
           seen = table_.taken(word).load(order::relaxed);
         }
-        u32 const having = simt::ballot(group.mask, room(seen, units) != 0);
+        lane_mask const having = simt::ballot(group.mask, room(seen, units) != 0);
         if (having == 0) break;
         unit = deal(group.mask, needing, having, word, seen, units, unit);
         needing = simt::ballot(group.mask, unit == none);
@@ -189,8 +190,10 @@ class unit_bitmap : public creation::policy_base<unit_bitmap, unit_table> {
 
   /// One round for the lanes of `needing`, which have no unit yet, of the words in which the lanes
   /// of `having` see room. The k-th of these serves the lanes in need from k * most on.
-  WARPHEAP_DEVICE u64 deal(u32 mask, u32 needing, u32 having, u32 word, u64& seen, u32 units, u64 unit) const {
-    u32 const most = word_units / units, below = simt::lanes_below();
+  WARPHEAP_DEVICE u64 deal(lane_mask mask, lane_mask needing, lane_mask having, u32 word, u64& seen, u32 units,
+                           u64 unit) const {
+    u32 const most = word_units / units;
+    lane_mask const below = simt::lanes_below();
     u32 const before = popcount(having & below) * most, place = popcount(needing & below);
     u64 const given = before < popcount(needing) ? take(word, seen, popcount(needing) - before, units) : 0;
     bool const gets = unit == none && place / most < popcount(having);

@@ -130,13 +130,14 @@ TEST(Traced, TellsKernelsApart) {
 
 TEST(Traced, KeepsTheLanesTogetherThatCallTogether) {
   traced_heap const heap{one_mib};
-  device_buffer<void*> const blocks(100);
+  constexpr u32 threads = warp_lanes + 18;
+  device_buffer<void*> const blocks(2 * threads);
 #if !defined(__CUDACC__)
   auto run = test::schedule_of(0);
   run.masks = host::mask_policy::maximal;
   host::scoped_execution const use{run};
 #endif
-  launch({2, 50}, ask{}, heap.ref(), blocks.data());
+  launch({2, threads}, ask{}, heap.ref(), blocks.data());
   synchronize();
   u32 groups = 0;
   for (auto const& call : heap.trace().calls) groups += call.is_call() && call.first;

@@ -69,7 +69,9 @@ inline scenario fitted(scenario const& with, size_t largest) {
 /// One lane, a warp less one and plus one, several warps, partial last warps, several thread
 /// blocks.
 inline scenario small_scenario(u64 seed) {
-  constexpr launch_shape shapes[] = {{1, 32}, {1, 1}, {1, 31}, {1, 33}, {1, 64}, {3, 32}, {2, 40}, {4, 17}};
+  constexpr u32 warp = warp_lanes;
+  constexpr launch_shape shapes[] = {{1, warp},     {1, 1},    {1, warp - 1}, {1, warp + 1},
+                                     {1, 2 * warp}, {3, warp}, {2, 40},       {4, 17}};
   return {shapes[mix(seed) % (sizeof shapes / sizeof shapes[0])], mebibyte, seed, true};
 }
 

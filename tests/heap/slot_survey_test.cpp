@@ -79,7 +79,7 @@ struct count_alone {
 /// One warp: the lanes of `mask`, of which those with an odd number ask for `other`.
 struct count_by_warp {
   template <class Heap>
-  WARPHEAP_DEVICE void operator()(Heap heap, u32 mask, u64 bytes, u64 other, u64* slots) const {
+  WARPHEAP_DEVICE void operator()(Heap heap, lane_mask mask, u64 bytes, u64 other, u64* slots) const {
     u32 const lane = simt::lane_id();
     if ((mask >> lane & 1) != 0) slots[lane] = heap.available_slots_warp(mask, lane % 2 ? other : bytes);
   }
@@ -104,7 +104,7 @@ template <class Allocator>
 void expect_one_answer(basic_heap<Allocator> const& heap, u64 bytes, u64 other) {
   u64 const slots = slots_alone(heap, bytes), others = slots_alone(heap, other);
   EXPECT_EQ(heap.available_slots(bytes), slots) << bytes << " bytes, by the host";
-  for (u32 const mask : {full_mask, 0x8000'0421u, 1u << 7}) {
+  for (lane_mask const mask : {full_mask, lane_bit(warp_lanes - 1) | 0x421, lane_bit(7)}) {
     device_buffer<u64> const found(warp_lanes);
     launch({1, warp_lanes}, count_by_warp{}, heap.ref(), mask, bytes, other, found.data());
     synchronize();

@@ -19,14 +19,14 @@ struct meet_without_the_others {
       for (u32 i = 0; late && i < 20; ++i) simt::pause(100);
       return;
     }
-    u32 const left = thread - lane + 32 <= stays ? full_mask : low_mask32(stays % 32);
-    u32 const odd = 0xaaaa'aaaa, mine = lane % 2 ? odd : ~odd;
+    lane_mask const left = thread - lane + warp_lanes <= stays ? full_mask : lanes_before(stays % warp_lanes);
+    lane_mask const even = full_mask / 3, mine = lane % 2 ? ~even : even;
     u32* const own = words + simt::block_index() * stays;
     // relaxed: the barriers order them.
     atomic_ref<u32>{own[thread]}.store(thread + 1, order::relaxed);
     u32 faults = simt::ballot(full_mask, true) != left;
     faults += simt::match_any(full_mask, lane % 2) != (left & mine);
-    faults += simt::reduce_or(full_mask, 1u << lane) != left;
+    faults += simt::reduce_or(full_mask, 1u << lane % 32) != static_cast<u32>(left | left >> (warp_lanes - 32));
     faults += simt::shuffle(full_mask, thread, 0) != thread - lane;
     simt::sync_warp(full_mask);
     faults += atomic_ref<u32>{own[thread - lane]}.load(order::relaxed) != thread - lane + 1;

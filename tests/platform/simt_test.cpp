@@ -42,7 +42,8 @@ TEST(Simt, EveryShapeRunsEachThreadOnceWithItsIdentity) {
       auto const found = identity.to_host();
       for (u32 i = 0; i < blocks * threads; ++i) {
         u32 const thread = i % threads;
-        std::vector<u32> const expected = {thread, i / threads, threads, blocks, thread % 32, thread / 32, 1, 1};
+        std::vector<u32> const expected = {
+            thread, i / threads, threads, blocks, thread % warp_lanes, thread / warp_lanes, 1, 1};
         ASSERT_EQ(std::vector<u32>(found.begin() + 8 * i, found.begin() + 8 * i + 8), expected);
       }
     }
@@ -77,49 +78,53 @@ TEST(Simt, AGridOfNoBlocksDoesNothing) {
 }
 
 /// The lanes of our warp in a thread block of `threads` threads.
-WARPHEAP_DEVICE inline u32 existing_lanes() {
+WARPHEAP_DEVICE inline lane_mask existing_lanes() {
   u32 const left = simt::block_dim() - simt::warp_id() * warp_lanes;
-  return left >= warp_lanes ? full_mask : (1u << left) - 1;
+  return left >= warp_lanes ? full_mask : lane_bit(left) - 1;
+}
+
+/// The lanes whose number leaves `rest` when divided by `divisor`.
+WARPHEAP_HOST_DEVICE constexpr lane_mask lanes_with(u32 divisor, u32 rest) {
+  lane_mask lanes = 0;
+  for (u32 lane = rest; lane < warp_lanes; lane += divisor) lanes |= lane_bit(lane);
+  return lanes;
 }
 
 struct collect_all {
-  WARPHEAP_DEVICE void operator()(u32* results) const {
-    u32 const mask = existing_lanes(), lane = simt::lane_id();
-    u32* const mine = results + 8 * global_thread_index();
+  WARPHEAP_DEVICE void operator()(u64* results) const {
+    lane_mask const mask = existing_lanes();
+    u32 const lane = simt::lane_id();
+    u64* const mine = results + 8 * global_thread_index();
     mine[0] = simt::ballot(mask, lane % 3 == 0);
     mine[1] = simt::match_any(mask, lane % 5);
     mine[2] = simt::match_any(mask, (static_cast<u64>(lane % 2) << 40) + 7);
     mine[3] = simt::shuffle(mask, 100 + lane, 0);
-    mine[4] = static_cast<u32>(simt::shuffle(mask, static_cast<u64>(lane) << 36, lane / 2) >> 36);
+    mine[4] = simt::shuffle(mask, static_cast<u64>(lane) << 36, lane / 2) >> 36;
     mine[5] = simt::reduce_or(mask, 1u << lane % 7);
-    mine[6] = static_cast<u32>(simt::shuffle(mask, mine, 0) == results + 8 * (global_thread_index() - lane));
+    mine[6] = simt::shuffle(mask, mine, 0) == results + 8 * (global_thread_index() - lane);
     mine[7] = mask;
   }
 };
 
 /// What collect_all notes in a lane of a warp whose lanes are `mask`.
-std::vector<u32> expected_of(u32 lane, u32 mask) {
-  u32 thirds = 0, same_fifth = 0, same_parity = 0, bits = 0;
-  for (u32 other = 0; other < 32; ++other) {
-    if (!(mask >> other & 1)) continue;
-    if (other % 3 == 0) thirds |= 1u << other;
-    if (other % 5 == lane % 5) same_fifth |= 1u << other;
-    if (other % 2 == lane % 2) same_parity |= 1u << other;
-    bits |= 1u << other % 7;
-  }
-  return {thirds, same_fifth, same_parity, 100, lane / 2, bits, 1, mask};
+std::vector<u64> expected_of(u32 lane, u64 mask) {
+  u64 bits = 0;
+  for (u32 other = 0; other < warp_lanes; ++other)
+    if (mask >> other & 1) bits |= 1u << other % 7;
+  u64 const thirds = mask & lanes_with(3, 0), same_fifth = mask & lanes_with(5, lane % 5);
+  return {thirds, same_fifth, mask & lanes_with(2, lane % 2), 100, lane / 2, bits, 1, mask};
 }
 
 TEST(Simt, CollectivesComputeOverFullAndPartialWarps) {
   for_each_schedule(seeds, [] {
     for (u32 const threads : {1u, 17u, 32u, 70u}) {
-      device_buffer<u32> results(8 * 2 * threads);
+      device_buffer<u64> results(8 * 2 * threads);
       launch({2, threads}, collect_all{}, results.data());
       synchronize();
       auto const found = results.to_host();
       for (u32 i = 0; i < 2 * threads; ++i) {
-        auto const expected = expected_of(i % threads % 32, found[8 * i + 7]);
-        ASSERT_EQ(std::vector<u32>(found.begin() + 8 * i, found.begin() + 8 * i + 8), expected) << threads << " " << i;
+        auto const expected = expected_of(i % threads % warp_lanes, found[8 * i + 7]);
+        ASSERT_EQ(std::vector<u64>(found.begin() + 8 * i, found.begin() + 8 * i + 8), expected) << threads << " " << i;
       }
     }
   });
@@ -130,20 +135,20 @@ struct collect_in_halves {
     u32 const lane = simt::lane_id();
     u32 sum = 0;
     // Odd and even lanes go round different numbers of times, each with its own mask.
-    u32 const mask = lane % 2 ? 0xaaaa'aaaau : 0x5555'5555u;
+    lane_mask const mask = lanes_with(2, lane % 2);
     for (u32 turn = 0; turn < (lane % 2 ? 3u : 5u); ++turn) sum += simt::ballot(mask, turn % 2 == 0) == mask;
     simt::sync_warp(full_mask);
-    results[global_thread_index()] = sum + 100 * (simt::reduce_or(full_mask, 1u << lane) == full_mask);
+    results[global_thread_index()] = sum + 100 * (simt::reduce_or(full_mask, 1u << lane % 32) == ~0u);
   }
 };
 
 TEST(Simt, DivergentLanesMeetByMask) {
   for_each_schedule(seeds, [] {
-    device_buffer<u32> results(64);
-    launch({2, 32}, collect_in_halves{}, results.data());
+    device_buffer<u32> results(2 * warp_lanes);
+    launch({2, warp_lanes}, collect_in_halves{}, results.data());
     synchronize();
     auto const found = results.to_host();
-    for (u32 i = 0; i < 64; ++i) EXPECT_EQ(found[i], 100 + (i % 2 ? 2u : 3u));
+    for (u32 i = 0; i < found.size(); ++i) EXPECT_EQ(found[i], 100 + (i % 2 ? 2u : 3u));
   });
 }
 
@@ -152,9 +157,9 @@ struct use_active_mask {
     u32 const lane = simt::lane_id();
     if (lane % 3 == 0) return;
     for (u32 turn = 0; turn < 4; ++turn) {
-      u32 const mask = simt::active_mask();
-      u32 const met = simt::ballot(mask, true);
-      bool const good = met == mask && mask >> lane & 1 && !(mask & 0x4924'9249u);
+      lane_mask const mask = simt::active_mask();
+      lane_mask const met = simt::ballot(mask, true);
+      bool const good = met == mask && mask >> lane & 1 && !(mask & lanes_with(3, 0));
       results[global_thread_index()] += good;
     }
   }
@@ -162,11 +167,11 @@ struct use_active_mask {
 
 TEST(Simt, LanesOfAnActiveMaskMeetAndHaveNotLeft) {
   for_each_schedule(2 * seeds, [] {
-    device_buffer<u32> results(96);
-    launch({3, 32}, use_active_mask{}, results.data());
+    device_buffer<u32> results(3 * warp_lanes);
+    launch({3, warp_lanes}, use_active_mask{}, results.data());
     synchronize();
     auto const found = results.to_host();
-    for (u32 i = 0; i < 96; ++i) EXPECT_EQ(found[i], i % 32 % 3 == 0 ? 0u : 4u) << i;
+    for (u32 i = 0; i < found.size(); ++i) EXPECT_EQ(found[i], i % warp_lanes % 3 == 0 ? 0u : 4u) << i;
   });
 }
 
@@ -205,7 +210,7 @@ struct exchange_by_sync_warp {
     u32 const lane = simt::lane_id();
     own[lane] = 3 * lane;
     simt::sync_warp(full_mask);
-    u32 const other = own[31 - lane];
+    u32 const other = own[warp_lanes - 1 - lane];
     simt::sync_warp(full_mask);
     own[lane] = other;
   }
@@ -217,7 +222,7 @@ TEST(Simt, SyncWarpOrdersMemoryOfItsLanes) {
     launch({2, 64}, exchange_by_sync_warp{}, values.data());
     synchronize();
     auto const found = values.to_host();
-    for (u32 i = 0; i < 128; ++i) EXPECT_EQ(found[i], 3 * (31 - i % 32));
+    for (u32 i = 0; i < 128; ++i) EXPECT_EQ(found[i], 3 * (warp_lanes - 1 - i % warp_lanes));
   });
 }
 

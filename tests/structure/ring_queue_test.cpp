@@ -202,7 +202,7 @@ struct ask_after_the_owner {
   WARPHEAP_DEVICE void operator()(ring_queue items, u32* got) const {
     u64 const i = global_thread_index();
     if (i == simt::block_dim() - 1) {
-      auto const alone = group_of(1u << simt::lane_id());
+      auto const alone = group_of(lane_bit(simt::lane_id()));
       u32 const item = items.pop(alone);
       if (item != ring_queue::none) items.push(alone, item);
     }
@@ -260,18 +260,19 @@ TEST(RingQueue, ServesWhoWaitsForALaneOfItsWarp) {
   });
 }
 
-/// Warp 0 pushes 32 items, which lanes other than those that wrote their words put into slots; the
+/// Warp 0 pushes 32 items, which lanes other than those that wrote their words put into slots; 32
 /// lanes of warp 1 pop one each.
 struct push_together {
   WARPHEAP_DEVICE void operator()(ring_queue items, u32 which, u32* words, u32* stale) const {
     u32 const lane = simt::lane_id();
     if (simt::warp_id() == 0) {
       // relaxed, here and below: the queue alone orders owners.
-      atomic_ref<u32>{words[lane]}.store(lane + 1, order::relaxed);
+      if (lane < 32) atomic_ref<u32>{words[lane]}.store(lane + 1, order::relaxed);
       items.push_all(group_of(full_mask), 0, which);
       items.push_all(group_of(full_mask), 0, ~which);
       return;
     }
+    if (lane >= 32) return;
     u32 item = ring_queue::none;
     while ((item = items.pop(group_of(simt::active_mask()))) == ring_queue::none) simt::pause(1);
     if (atomic_ref<u32>{words[item]}.load(order::relaxed) != item + 1) count(*stale);
@@ -286,10 +287,10 @@ struct pop_all {
 TEST(RingQueue, PushesTheItemsOfAMaskWithWhatAnyLaneDidToThem) {
   for_each_schedule(300, [&] {
     queue const made{32, ~0u - 20};
-    launch({1, 32}, pop_all{}, made.view());
+    launch({1, warp_lanes}, pop_all{}, made.view());
     device_buffer<u32> words(32), stale(1);
     u32 const which = static_cast<u32>(mix(test::schedule_seed()));
-    launch({1, 64}, push_together{}, made.view(), which, words.data(), stale.data());
+    launch({1, 2 * warp_lanes}, push_together{}, made.view(), which, words.data(), stale.data());
     synchronize();
     EXPECT_EQ(stale[0], 0u);
     EXPECT_EQ(words.to_host(), std::vector<u32>(32)) << "an item was lost";

@@ -558,7 +558,7 @@ class sloppy_semaphore : public bulk_semaphore {
 
   wait_result wait(u32 n, u32 batch) {
     if (n != 1) return bulk_semaphore::wait(n, batch);
-    u32 mask = simt::active_mask();
+    lane_mask mask = simt::active_mask();
     for (bool reserved = false;; reserved = true, simt::pause(20)) {
       auto const group = group_of(mask);
       u32 taken = 0, makers = 0;
@@ -573,7 +573,7 @@ class sloppy_semaphore : public bulk_semaphore {
       if (Slip != slip::no_barrier) simt::sync_warp(mask);
       if (group.rank < taken) return wait_result::acquired;
       if (group.rank < taken + makers) return wait_result::make_batch;
-      if (taken + makers != 0) mask &= ~low_mask32(nth_bit(mask, taken + makers));
+      if (taken + makers != 0) mask &= ~lanes_before(nth_bit(mask, taken + makers));
     }
   }
 

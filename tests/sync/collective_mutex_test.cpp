@@ -3,6 +3,8 @@
 // left, in whatever order members leave.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include <warpheap/platform/device_buffer.hpp>
 #include <warpheap/sync/bulk_semaphore.hpp>
 #include <warpheap/sync/collective_mutex.hpp>
@@ -73,7 +75,7 @@ struct meet_inside {
                                     protected_state* state, u32 name) {
     if (how == way_out::together) return mutex.unlock(group.mask);
     if (how == way_out::by_halves) {
-      u32 const odd = simt::ballot(group.mask, group.rank % 2 == 1);
+      lane_mask const odd = simt::ballot(group.mask, group.rank % 2 == 1);
       if (group.rank % 2 == 1) return mutex.unlock(odd);
       simt::pause(50);
       look(state, name);
@@ -118,7 +120,7 @@ TEST(CollectiveMutex, AdmitsOneGroupUntilItsLastMemberLeaves) {
         EXPECT_EQ(end.count, shape.blocks * shape.threads * rounds);
         if (end.largest > largest) largest = end.largest;
       });
-      EXPECT_LE(largest, shape.threads < warp_lanes ? 31u : warp_lanes);
+      EXPECT_LE(largest, std::min(shape.threads, warp_lanes));
     }
     EXPECT_GT(largest, 1u) << "lanes never met";
   }
@@ -183,7 +185,7 @@ TEST(CollectiveMutex, AThreadBlockLocksAsOneAndLeavesAsItLikes) {
 struct part_inside {
   WARPHEAP_DEVICE void operator()(protected_state* state) const {
     collective_mutex const mutex{state->word};
-    u32 const mask = simt::active_mask();
+    lane_mask const mask = simt::active_mask();
     mutex.lock(mask);
     auto const group = group_of(mask);
     if (group.leads) work(state, 7, group.size);
@@ -267,7 +269,7 @@ struct acquire_units_together {
         collective_acquire(group.mask, [&] { return static_cast<u32>(semaphore.wait(group.size, batch)); });
     bool const makes = outcome == static_cast<u32>(wait_result::make_batch);
     // Every lane does its part of the batch; the signal comes when all have.
-    if (makes) atomic_ref<u32>{shared->contents}.fetch_or(1u << simt::lane_id(), order::relaxed);
+    if (makes) atomic_ref<u32>{shared->contents}.fetch_or(1u << simt::lane_id() % 32, order::relaxed);
     if (makes) {
       collective_release(group.mask, [&] { semaphore.signal(batch - group.size, batch - group.size); });
       if (group.leads) atomic_ref<u32>{shared->made}.fetch_add(1, order::relaxed);
@@ -282,13 +284,13 @@ TEST(Collective, AcquiresUnitsOfASemaphoreForAGroup) {
   for (auto const shape : shapes) {
     for_each_schedule(100, [&] {
       device_buffer<shared_units> shared(1);
-      launch(shape, acquire_units_together{}, shared.data(), 32u);
+      launch(shape, acquire_units_together{}, shared.data(), warp_lanes);
       synchronize();
       auto const end = shared[0];
       EXPECT_EQ(end.taken, shape.blocks * shape.threads);
       EXPECT_GT(end.made, 0u);
       EXPECT_EQ(end.blind, 0u);
-      EXPECT_EQ(end.word, u64{end.made} * 32 - end.taken);
+      EXPECT_EQ(end.word, u64{end.made} * warp_lanes - end.taken);
     });
   }
 }
@@ -320,7 +322,7 @@ class broken_mutex {
   }
 
   void unlock() const { leave(1); }
-  void unlock(u32 mask) const {
+  void unlock(lane_mask mask) const {
     simt::sync_warp(mask);
     if (group_of(mask).leads) leave(group_of(mask).size);
   }

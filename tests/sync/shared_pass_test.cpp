@@ -61,7 +61,7 @@ struct clear_and_look {
     u32 const me = static_cast<u32>(global_thread_index()), lanes = simt::grid_dim() * simt::block_dim();
     pass_type const pass{words};
     simt::pause(1 + me % 3);
-    u32 const active = simt::active_mask();
+    lane_mask const active = simt::active_mask();
     if (me % 2 == 0) atomic_ref<u32>{rooms[me]}.store(1, order::relaxed);
     u64 const number = pass.begin(active);
     for (u32 i = 0; i < lanes; ++i) {

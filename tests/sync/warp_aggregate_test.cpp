@@ -21,7 +21,8 @@ constexpr u32 lanes = two_blocks.blocks * two_blocks.threads;
 /// What a lane says of the group it found itself in.
 struct member {
   u32 warp, lane, key;
-  u32 mask, leader, rank, size;
+  lane_mask mask;
+  u32 leader, rank, size;
   u32 leads;
   u32 heard;  // from the leader
 };
@@ -53,7 +54,7 @@ struct meet_by_branch {
 /// All lanes that meet split by key.
 struct meet_by_key {
   WARPHEAP_DEVICE void operator()(u32 keys, member* members) const {
-    auto const key = simt::lane_id() * 5 % keys;
+    auto const key = simt::lane_id() * 7 % keys;
     members[global_thread_index()] = member_of(group_by(simt::active_mask(), key), key);
   }
 };
@@ -61,16 +62,17 @@ struct meet_by_key {
 /// Members of one warp with one mask know the same leader and size, and have the ranks 0, 1, ... in
 /// the order of lanes.
 void expect_groups_agree(std::vector<member> const& members) {
-  std::map<std::pair<u32, u32>, std::vector<member>> groups;
+  std::map<std::pair<u32, lane_mask>, std::vector<member>> groups;
   for (auto const& m : members) {
     if (m.warp != 0) groups[{m.warp, m.mask}].push_back(m);
   }
   ASSERT_FALSE(groups.empty());
   for (auto const& [name, group] : groups) {
     SCOPED_TRACE(testing::Message() << "mask " << name.second);
-    u32 mask = 0, rank = 0;
+    lane_mask mask = 0;
+    u32 rank = 0;
     for (auto const& m : group) {
-      mask |= 1u << m.lane;
+      mask |= lane_bit(m.lane);
       EXPECT_EQ(m.rank, rank++);
       EXPECT_EQ(m.leads, m.rank == 0);
       EXPECT_EQ(m.leader, group.front().lane);
@@ -155,10 +157,11 @@ TEST(WarpAggregate, LanesWithDifferentCountersDoNotMix) {
 template <class Bits>
 struct unite_bits {
   WARPHEAP_HOST_DEVICE static Bits bits_of(u32 lane) {
-    return Bits{1} << lane * (sizeof(Bits) / 4) | Bits{lane % 3} << (8 * sizeof(Bits) - 2);
+    return Bits{1} << lane * (sizeof(Bits) / 4) % (8 * sizeof(Bits)) | Bits{lane % 3} << (8 * sizeof(Bits) - 2);
   }
   WARPHEAP_DEVICE void operator()(u32 keys, member* members, Bits* unions) const {
-    u32 const active = simt::active_mask(), key = simt::lane_id() * 5 % keys;
+    lane_mask const active = simt::active_mask();
+    u32 const key = simt::lane_id() * 7 % keys;
     lane_group const group = group_by(active, key);
     Bits const all = union_of_groups(active, group, bits_of(simt::lane_id()));
     members[global_thread_index()] = member_of(group, key);
@@ -179,7 +182,7 @@ void expect_leaders_hold_the_union() {
         if (!members[i].leads) continue;
         ++leaders;
         Bits all = 0;
-        for (u32 rest = members[i].mask; rest != 0; rest &= rest - 1)
+        for (lane_mask rest = members[i].mask; rest != 0; rest &= rest - 1)
           all |= unite_bits<Bits>::bits_of(lowest_bit(rest));
         EXPECT_EQ(unions[i], all) << keys << " keys, mask " << members[i].mask;
       }

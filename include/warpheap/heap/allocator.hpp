@@ -113,7 +113,7 @@ class allocator {
 
   /// One call of a whole group: every lane of `mask` calls it with the same mask, each with its own
   /// size, and gets its own block. Saves malloc's search for lanes that call at the same time.
-  WARPHEAP_DEVICE void* malloc_warp(u32 mask, size_t bytes) const
+  WARPHEAP_DEVICE void* malloc_warp(lane_mask mask, size_t bytes) const
       requires(frames || (as_created && creates_by_warp<source_type>)) {
     size_t const padded = Alignment::pad(bytes);
     if constexpr (frames) {
@@ -154,7 +154,7 @@ class allocator {
   /// Counts as available_slots() does, by a whole group: every lane of `mask` calls with the same
   /// mask, each with its own size, and gets the count for that size. Lanes with the same size share
   /// the work.
-  WARPHEAP_DEVICE u64 available_slots_warp(u32 mask, size_t bytes) const
+  WARPHEAP_DEVICE u64 available_slots_warp(lane_mask mask, size_t bytes) const
       requires((frames || as_created) && counts_slots_by_warp<source_type>) {
     return source_.available_slots_warp(mask, created_bytes(bytes));
   }
@@ -174,7 +174,7 @@ class allocator {
  private:
   /// A filter for masks of lanes that are here together: it keeps those that call with this heap.
   WARPHEAP_DEVICE auto same_heap() const {
-    return [this](u32 mask) { return lanes_with_same(mask, creation()); };
+    return [this](lane_mask mask) { return lanes_with_same(mask, creation()); };
   }
 
   /// This lane's part of a block of `wanted` bytes, created for its whole group or for itself. If

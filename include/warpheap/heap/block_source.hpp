@@ -27,7 +27,7 @@ concept counts_slots = requires(P policy, size_t bytes) {
   policy.available_slots(bytes);
 };
 template <class P>
-concept counts_slots_by_warp = requires(P policy, u32 mask, size_t bytes) {
+concept counts_slots_by_warp = requires(P policy, lane_mask mask, size_t bytes) {
   policy.available_slots_warp(mask, bytes);
 };
 template <class P>
@@ -35,7 +35,7 @@ concept creates_aligned = requires(P policy, size_t bytes) {
   policy.create_aligned(bytes, bytes);
 };
 template <class P>
-concept creates_by_warp = requires(P policy, u32 mask, size_t bytes) {
+concept creates_by_warp = requires(P policy, lane_mask mask, size_t bytes) {
   policy.create_warp(mask, bytes);
 };
 
@@ -44,7 +44,7 @@ namespace detail {
 /// Slots counted by the lanes of `mask`, each for its own size. Lanes with the same size and heap
 /// share the work. All lanes of `mask` call.
 template <counts_slots_in_parts Creation>
-WARPHEAP_DEVICE u64 count_slots_by_warp(Creation const& heap, u32 mask, size_t bytes) {
+WARPHEAP_DEVICE u64 count_slots_by_warp(Creation const& heap, lane_mask mask, size_t bytes) {
   return count_slots_together(heap, simt::match_any(lanes_with_same(mask, heap), u64{bytes}), bytes);
 }
 
@@ -65,7 +65,7 @@ class block_source {
   WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const requires creates_aligned<Creation> {
     return or_else(creation_.create_aligned(alignment, bytes), bytes);
   }
-  WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const requires creates_by_warp<Creation> {
+  WARPHEAP_DEVICE void* create_warp(lane_mask mask, size_t bytes) const requires creates_by_warp<Creation> {
     return or_else(creation_.create_warp(mask, bytes), bytes);
   }
   WARPHEAP_DEVICE void destroy(void* memory) const { creation_.destroy(memory); }
@@ -82,7 +82,8 @@ class block_source {
   WARPHEAP_DEVICE u64 available_slots(size_t bytes) const requires counts_slots<Creation> {
     return creation_.available_slots(bytes);
   }
-  WARPHEAP_DEVICE u64 available_slots_warp(u32 mask, size_t bytes) const requires counts_slots_in_parts<Creation> {
+  WARPHEAP_DEVICE u64 available_slots_warp(lane_mask mask,
+                                           size_t bytes) const requires counts_slots_in_parts<Creation> {
     return detail::count_slots_by_warp(creation_, mask, bytes);
   }
 
@@ -134,7 +135,7 @@ class block_source<Creation, Oom> : public block_source<Creation, detail::refuse
   WARPHEAP_DEVICE void* create_aligned(size_t alignment, size_t bytes) const requires creates_aligned<Creation> {
     return or_again(asked_once::create_aligned(alignment, bytes), alignment, bytes);
   }
-  WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const requires creates_by_warp<Creation> {
+  WARPHEAP_DEVICE void* create_warp(lane_mask mask, size_t bytes) const requires creates_by_warp<Creation> {
     return or_again(asked_once::create_warp(mask, bytes), 1, bytes);
   }
 
@@ -186,7 +187,7 @@ class block_source<Creation, Oom> {
     return oom_.handle([=](second_type const& second) { return second.aligned_alloc(alignment, bytes); });
   }
 
-  WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const requires creates_by_warp<Creation> {
+  WARPHEAP_DEVICE void* create_warp(lane_mask mask, size_t bytes) const requires creates_by_warp<Creation> {
     void* const memory = creation_.create_warp(mask, bytes);
     if (memory || !bytes) return memory;
     return oom_.handle([=](second_type const& second) { return second.malloc(bytes); });
@@ -213,7 +214,7 @@ class block_source<Creation, Oom> {
   WARPHEAP_DEVICE u64 available_slots(size_t bytes) const requires(counts_slots<Creation>&& counts_slots<second_type>) {
     return creation_.available_slots(bytes) + oom_.second().available_slots(bytes);
   }
-  WARPHEAP_DEVICE u64 available_slots_warp(u32 mask, size_t bytes) const
+  WARPHEAP_DEVICE u64 available_slots_warp(lane_mask mask, size_t bytes) const
       requires(counts_slots_in_parts<Creation>&& counts_slots_by_warp<second_type>) {
     return detail::count_slots_by_warp(creation_, mask, bytes) + oom_.second().available_slots_warp(mask, bytes);
   }

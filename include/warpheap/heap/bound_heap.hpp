@@ -66,7 +66,7 @@ class bound_heap {
     return is_bound() ? ref().available_slots(bytes) : 0;
   }
   static constexpr bool counts_its_slots_by_warp = requires { &Allocator::available_slots_warp; };
-  WARPHEAP_DEVICE u64 available_slots_warp(u32 mask, size_t bytes) const requires counts_its_slots_by_warp {
+  WARPHEAP_DEVICE u64 available_slots_warp(lane_mask mask, size_t bytes) const requires counts_its_slots_by_warp {
     return is_bound() ? ref().available_slots_warp(mask, bytes) : 0;
   }
 

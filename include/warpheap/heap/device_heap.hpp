@@ -53,7 +53,7 @@ WARPHEAP_DEVICE static u64 available_slots(size_t bytes) requires Bound::counts_
 /// Counts as available_slots() does, by the lanes of `mask` together. All of them call; those with
 /// the same size share the work.
 template <class Bound = decltype(device_heap)>
-WARPHEAP_DEVICE static u64 available_slots_warp(u32 mask, size_t bytes) requires Bound::counts_its_slots_by_warp {
+WARPHEAP_DEVICE static u64 available_slots_warp(lane_mask mask, size_t bytes) requires Bound::counts_its_slots_by_warp {
   return static_cast<Bound const&>(device_heap).available_slots_warp(mask, bytes);
 }
 

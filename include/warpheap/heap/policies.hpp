@@ -43,13 +43,13 @@ concept hands_out_as_created = distribution_policy<P> && P::hands_out_as_created
 /// A filter for a distribution policy, which keeps the lanes of a mask that call with one heap.
 /// This one keeps all lanes.
 struct all_lanes {
-  WARPHEAP_DEVICE u32 operator()(u32 active) const { return active; }
+  WARPHEAP_DEVICE lane_mask operator()(lane_mask active) const { return active; }
 };
 
 /// Distribution policies that put parts, one or several, into created blocks, and know each part by
 /// its address. A request refused to several lanes together is repeated by each lane alone.
 template <class P>
-concept frames_parts = distribution_policy<P> && requires(P policy, u32 mask, size_t bytes, void* memory) {
+concept frames_parts = distribution_policy<P> && requires(P policy, lane_mask mask, size_t bytes, void* memory) {
   { policy.collect(bytes, all_lanes{}) } -> same_type<size_t>;
   { policy.collect_warp(mask, bytes, all_lanes{}) } -> same_type<size_t>;
   { policy.combined() } -> same_type<bool>;

@@ -61,12 +61,12 @@ struct zero_stripe {
 template <class Stripe>
 WARPHEAP_DEVICE void run_shared(void* to, void const* from, size_t bytes) {
   if (bytes < warp_copy_threshold) return Stripe::run(to, from, bytes, 0, 1);
-  u32 const mask = simt::active_mask();
+  lane_mask const mask = simt::active_mask();
   u32 const rank = popcount(mask & simt::lanes_below());
   // Orders memory: what a lane wrote to its own block happens before the others read it. After the
   // loop: what the others wrote happens before the lane reads it.
   simt::sync_warp(mask);
-  for (u32 rest = mask; rest; rest &= rest - 1) {
+  for (lane_mask rest = mask; rest; rest &= rest - 1) {
     u32 const lane = lowest_bit(rest);
     Stripe::run(simt::shuffle(mask, to, lane), simt::shuffle(mask, from, lane),
                 simt::shuffle(mask, static_cast<u64>(bytes), lane), rank, popcount(mask));

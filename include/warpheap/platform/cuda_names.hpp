@@ -16,6 +16,10 @@
 
 #if !defined(__CUDACC__)
 
+#if WARPHEAP_WARP_LANES != 32
+#error the masks of CUDA have 32 bits: no cuda_names.hpp, nor cooperative_groups.hpp, with warps of 64 lanes
+#endif
+
 #include <type_traits>
 
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the names are CUDA's

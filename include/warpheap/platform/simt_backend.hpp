@@ -29,8 +29,8 @@
 //                                      Every wait loop calls one of them: see backoff.hpp
 //   misuse    trap(reason)             ends the kernel with an error
 //
-// Every `mask` names the lanes that call, our own among them. Only sync_warp and sync_block order
-// memory; the other collectives give no happens-before.
+// Every mask is a lane_mask. `mask` names the lanes that call, our own among them. Only sync_warp
+// and sync_block order memory; the other collectives give no happens-before.
 #pragma once
 
 #include "types.hpp"
@@ -47,23 +47,23 @@ template <class Left, class Right>
 concept same_type = is_same_type<Left, Right>;
 
 template <class Backend>
-concept simt_backend = requires(u32 mask, u32 value, u64 wide, bool predicate, char const* reason) {
+concept simt_backend = requires(lane_mask mask, u32 value, u64 wide, bool predicate, char const* reason) {
   { Backend::thread_index() } -> same_type<u32>;
   { Backend::block_index() } -> same_type<u32>;
   { Backend::block_dim() } -> same_type<u32>;
   { Backend::grid_dim() } -> same_type<u32>;
   { Backend::grid_id() } -> same_type<u64>;
   { Backend::lane_id() } -> same_type<u32>;
-  { Backend::lanes_below() } -> same_type<u32>;
+  { Backend::lanes_below() } -> same_type<lane_mask>;
   { Backend::warp_id() } -> same_type<u32>;
   { Backend::sm_id() } -> same_type<u32>;
   { Backend::sm_count() } -> same_type<u32>;
   { Backend::clock() } -> same_type<u64>;
   { Backend::nanoseconds() } -> same_type<u64>;
-  { Backend::active_mask() } -> same_type<u32>;
-  { Backend::ballot(mask, predicate) } -> same_type<u32>;
-  { Backend::match_any(mask, value) } -> same_type<u32>;
-  { Backend::match_any(mask, wide) } -> same_type<u32>;
+  { Backend::active_mask() } -> same_type<lane_mask>;
+  { Backend::ballot(mask, predicate) } -> same_type<lane_mask>;
+  { Backend::match_any(mask, value) } -> same_type<lane_mask>;
+  { Backend::match_any(mask, wide) } -> same_type<lane_mask>;
   { Backend::shuffle(mask, value, value) } -> same_type<u32>;
   { Backend::shuffle(mask, wide, value) } -> same_type<u64>;
   { Backend::reduce_or(mask, value) } -> same_type<u32>;

@@ -43,6 +43,18 @@
 #define WARPHEAP_HOST_DEVICE
 #endif
 
+/// Lanes of a warp, the same in every unit of a program: 32, or on the host backend 64, as many as
+/// some GPUs of other makers have.
+#if !defined(WARPHEAP_WARP_LANES)
+#define WARPHEAP_WARP_LANES 32
+#elif WARPHEAP_WARP_LANES != 32 && WARPHEAP_WARP_LANES != 64
+#error WARPHEAP_WARP_LANES, the lanes of a warp, is 32 or 64
+#include <compilation_stops_here>
+#elif WARPHEAP_WARP_LANES != 32 && defined(__CUDACC__)
+#error WARPHEAP_WARP_LANES is 32 under CUDA: only the host backend has warps of 64 lanes
+#include <compilation_stops_here>
+#endif
+
 /// Inline namespace of everything that depends on the backend, so that one program may link objects
 /// of several.
 #if defined(__CUDACC__)
@@ -78,11 +90,21 @@ using size_t = decltype(sizeof(0));
 
 static_assert(sizeof(u32) == 4 && sizeof(u64) == 8 && sizeof(void*) == 8, "Warpheap needs a 64-bit platform");
 
-/// Lanes of a warp, on every backend.
-inline constexpr u32 warp_lanes = 32;
+/// Lanes of a warp: WARPHEAP_WARP_LANES.
+inline constexpr u32 warp_lanes = WARPHEAP_WARP_LANES;
+
+/// A set of lanes of a warp: bit i is lane i.
+#if WARPHEAP_WARP_LANES == 32
+using lane_mask = u32;
+#else
+using lane_mask = u64;
+#endif
 
 /// A mask with every lane of a warp.
-inline constexpr u32 full_mask = 0xffff'ffffu;
+inline constexpr lane_mask full_mask = ~lane_mask{0};
+
+/// The mask of lane `lane`, in [0, warp_lanes), alone.
+WARPHEAP_HOST_DEVICE constexpr lane_mask lane_bit(u32 lane) { return lane_mask{1} << lane; }
 
 /// `value`, opaque to the compiler from here on. What is computed from it is computed where it is
 /// used, and not ahead of a loop and then kept in registers.

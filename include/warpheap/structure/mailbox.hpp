@@ -108,7 +108,7 @@ class mailbox {
     u64 const offset = offset_of(memory);
     if (offset >= pool_bytes_ || offset % Unit != 0) return false;
     u64 const unit = offset / Unit, word = unit / 64;
-    u32 const active = simt::active_mask();
+    lane_mask const active = simt::active_mask();
     lane_group const group = group_by(active, access.key(bitmap_ + word));
     u64 const bits = union_of_groups(active, group, u64{1} << (unit % 64));
     simt::sync_warp(active);  // mailbox.M5: the leader releases what the other lanes did

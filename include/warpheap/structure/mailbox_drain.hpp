@@ -34,7 +34,7 @@ class mailbox_drain {
  public:
   /// All lanes of `active` hold one `box`. A pointer, because a copy took 12 registers more of
   /// kernels that call malloc (nvcc 13.0, sm_90).
-  WARPHEAP_DEVICE mailbox_drain(Mailbox const* box, u32 active) : box_{box}, active_{active} {}
+  WARPHEAP_DEVICE mailbox_drain(Mailbox const* box, lane_mask active) : box_{box}, active_{active} {}
 
   /// Calls `free(address)` for what is in the mailbox, together with all that call it at the same
   /// time. When it returns, what was posted before the call is freed. Returns false if that is for
@@ -90,8 +90,8 @@ class mailbox_drain {
       pending |= shared(box_->state()->root[i]).load(order::acquire);
     // acquire: the frees of the passes before; pairs with the exchange in finish().
     u64 const seen = pass().load(order::acquire);
-    u32 const found_work = simt::ballot(active_, pending != 0 || next_of(seen) != 0);
-    u32 const found_numbers = simt::ballot(active_, number_of(seen) != 0);
+    lane_mask const found_work = simt::ballot(active_, pending != 0 || next_of(seen) != 0);
+    lane_mask const found_numbers = simt::ballot(active_, number_of(seen) != 0);
     simt::sync_warp(active_);  // what each has acquired, all have
     if (found_work != 0) return busy;
     return found_numbers != 0 ? had_passes : never_used;
@@ -179,7 +179,7 @@ class mailbox_drain {
       // word.
       u64 const rows = mine < end ? shared(box_->summary()[mine]).exchange(0, order::release) : 0;
       WARPHEAP_POINT("drain.before_bitmap");
-      u32 rest = simt::ballot(active_, rows != 0);
+      lane_mask rest = simt::ballot(active_, rows != 0);
       // mailbox.M3: these clears come before what the other lanes do.
       simt::sync_warp(active_);
       WARPHEAP_NO_UNROLL
@@ -209,7 +209,7 @@ class mailbox_drain {
   }
 
   Mailbox const* box_;
-  u32 active_;
+  lane_mask active_;
 };
 
 }}  // namespace warpheap::WARPHEAP_BACKEND

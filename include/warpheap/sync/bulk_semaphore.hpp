@@ -212,7 +212,7 @@ class bulk_semaphore {
   /// others sleep
   /// thread  all lanes of `mask` call together, with one semaphore and one `batch`. As for wait():
   ///         no lane holds anything that a maker needs
-  WARPHEAP_DEVICE wait_result wait_each(u32 mask, u32 batch) {
+  WARPHEAP_DEVICE wait_result wait_each(lane_mask mask, u32 batch) {
     WARPHEAP_ASSERT(batch >= 1, "bulk_semaphore: batches of none");
     bool reserved = false;
     backoff nap;
@@ -228,7 +228,7 @@ class bulk_semaphore {
       if (group.rank < taken) return wait_result::acquired;
       if (group.rank < taken + makers) return wait_result::make_batch;
       if (reserved && taken + makers == 0) nap.while_working();
-      if (taken + makers != 0) mask &= ~low_mask32(nth_bit(mask, taken + makers));
+      if (taken + makers != 0) mask &= ~lanes_before(nth_bit(mask, taken + makers));
       reserved = true;
     }
   }

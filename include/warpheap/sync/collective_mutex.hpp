@@ -43,7 +43,7 @@ class collective_mutex {
 
   /// Waits until the mutex belongs to the lanes of `mask`. All of them call, with the same mutex,
   /// and are inside together when it returns; each of them unlocks once.
-  WARPHEAP_DEVICE void lock(u32 mask) const {
+  WARPHEAP_DEVICE void lock(lane_mask mask) const {
     auto const group = group_of(mask);
     if (group.leads) admit(group.size);
     // Orders memory: the leader's acquire is every member's (collective.G3).
@@ -71,7 +71,7 @@ class collective_mutex {
 
   /// The lanes of `mask` leave together, by one subtraction: all members of the group that locked,
   /// or some. All of them call.
-  WARPHEAP_DEVICE void unlock(u32 mask) const {
+  WARPHEAP_DEVICE void unlock(lane_mask mask) const {
     // Orders memory: the leader's release covers every member's work (collective.G3).
     simt::sync_warp(mask);
     auto const group = group_of(mask);
@@ -112,7 +112,7 @@ class collective_mutex {
 /// One lane of `mask` calls `acquire()`, whatever it acquires; the others wait for it. All lanes of
 /// `mask` call, hold the result (an integer or a pointer), and see what the acquiring lane saw.
 template <class Acquire>
-WARPHEAP_DEVICE auto collective_acquire(u32 mask, Acquire acquire) {
+WARPHEAP_DEVICE auto collective_acquire(lane_mask mask, Acquire acquire) {
   auto const group = group_of(mask);
   decltype(acquire()) got{};
   if (group.leads) got = acquire();
@@ -124,7 +124,7 @@ WARPHEAP_DEVICE auto collective_acquire(u32 mask, Acquire acquire) {
 /// One lane of `mask` calls `release()` when all of them have come here. All lanes of `mask` call;
 /// what they did before happens before what it releases.
 template <class Release>
-WARPHEAP_DEVICE void collective_release(u32 mask, Release release) {
+WARPHEAP_DEVICE void collective_release(lane_mask mask, Release release) {
   simt::sync_warp(mask);
   if (group_of(mask).leads) release();
 }
@@ -136,11 +136,11 @@ class collective {
   WARPHEAP_DEVICE explicit collective(Lock const& lock) : lock_{lock} {}
 
   /// All lanes of `mask` call, with the same lock.
-  WARPHEAP_DEVICE void lock(u32 mask) const {
+  WARPHEAP_DEVICE void lock(lane_mask mask) const {
     if (group_of(mask).leads) lock_.lock();
     simt::sync_warp(mask);
   }
-  WARPHEAP_DEVICE void unlock(u32 mask) const {
+  WARPHEAP_DEVICE void unlock(lane_mask mask) const {
     simt::sync_warp(mask);
     if (group_of(mask).leads) lock_.unlock();
   }

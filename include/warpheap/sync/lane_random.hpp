@@ -10,7 +10,7 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// Bits that differ between lanes that run at one moment, and from moment to moment. Any lane.
 WARPHEAP_DEVICE inline u32 lane_random_bits() {
-  return mix32(static_cast<u32>(simt::clock()) + 0x9e37'79b9u * (32 * simt::sm_id() + simt::lane_id()));
+  return mix32(static_cast<u32>(simt::clock()) + 0x9e37'79b9u * (warp_lanes * simt::sm_id() + simt::lane_id()));
 }
 
 /// A sequence that is this thread's own. Any lane.

@@ -10,7 +10,7 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND {
 /// The lanes of `mask` whose `object` has the same bytes as the calling lane's. All lanes of `mask`
 /// call. Copies that differ in padding count as different.
 template <class T>
-WARPHEAP_DEVICE u32 lanes_with_same(u32 mask, T const& object) {
+WARPHEAP_DEVICE lane_mask lanes_with_same(lane_mask mask, T const& object) {
   static_assert(__is_trivially_copyable(T));
   constexpr size_t words = (sizeof(T) + sizeof(u64) - 1) / sizeof(u64);
   u64 image[words] = {};

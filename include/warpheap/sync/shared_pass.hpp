@@ -62,7 +62,7 @@ WARPHEAP_DEVICE inline u64 draw_pass(atomic_ref<u64> begun) {
 
 /// Begins a pass and returns its number (pass.P1). All lanes of `active` call, look, and hold the
 /// result.
-WARPHEAP_DEVICE inline u64 begin_pass(atomic_ref<u64> begun, u32 active) {
+WARPHEAP_DEVICE inline u64 begin_pass(atomic_ref<u64> begun, lane_mask active) {
   simt::sync_warp(active);  // what any of us knows to be free, all of us see
   auto const group = group_of(active);
   u64 const number = broadcast(group, group.leads ? draw_pass(begun) : u64{0});
@@ -79,7 +79,7 @@ class shared_pass {
   WARPHEAP_HOST_DEVICE explicit shared_pass(u64* words) : words_{words} {}
 
   /// begin_pass() of this heap's passes.
-  WARPHEAP_DEVICE u64 begin(u32 active) const { return begin_pass(begun(), active); }
+  WARPHEAP_DEVICE u64 begin(lane_mask active) const { return begin_pass(begun(), active); }
 
   /// draw_pass() for a pass that begins, or for a call that first waits for another lane's pass.
   WARPHEAP_DEVICE u64 draw() const { return draw_pass(begun()); }

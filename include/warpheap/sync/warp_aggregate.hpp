@@ -21,15 +21,15 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND {
 /// The calling lane's place among the lanes of `mask`. Each lane holds its own; mask, leader and
 /// size are the same for all of them.
 struct lane_group {
-  u32 mask;    ///< lanes of the group, the calling one among them
-  u32 leader;  ///< lowest lane of the mask
-  u32 rank;    ///< lanes of the group below the calling one
-  u32 size;    ///< lanes of the group
-  bool leads;  ///< the calling lane is the leader
+  lane_mask mask;  ///< lanes of the group, the calling one among them
+  u32 leader;      ///< lowest lane of the mask
+  u32 rank;        ///< lanes of the group below the calling one
+  u32 size;        ///< lanes of the group
+  bool leads;      ///< the calling lane is the leader
 };
 
 /// The group of the lanes of `mask`. No communication: each lane computes its own place.
-WARPHEAP_DEVICE inline lane_group group_of(u32 mask) {
+WARPHEAP_DEVICE inline lane_group group_of(lane_mask mask) {
   auto const rank = popcount(mask & simt::lanes_below());
   return {mask, lowest_bit(mask), rank, popcount(mask), rank == 0};
 }
@@ -39,8 +39,15 @@ WARPHEAP_DEVICE inline lane_group group_of(u32 mask) {
 /// mask    lanes that call; all of them do
 /// returns to each lane its own group; the groups partition `mask`
 template <class Key>
-WARPHEAP_DEVICE lane_group group_by(u32 mask, Key key) {
+WARPHEAP_DEVICE lane_group group_by(lane_mask mask, Key key) {
   return group_of(simt::match_any(mask, key));
+}
+
+/// The lanes of `mask` in the same 32 lanes of the warp as the calling one, for records with a bit
+/// for each of 32. In warps of 32 lanes that is `mask`.
+WARPHEAP_DEVICE inline lane_mask in_our_32(lane_mask mask) {
+  if constexpr (warp_lanes == 32) return mask;
+  return mask & static_cast<lane_mask>(low_mask(32) << (simt::lane_id() & 32));
 }
 
 /// The leader's `value`. All lanes of the group call and hold the result; the others' `value` is
@@ -65,7 +72,7 @@ WARPHEAP_DEVICE T aggregated_fetch_add(lane_group const& group, T& counter) {
 /// Adds 1 to each lane's `counter`, where lanes may hold different counters: those of `mask` with
 /// one counter add together.
 template <class T>
-WARPHEAP_DEVICE T aggregated_fetch_add(u32 mask, T& counter) {
+WARPHEAP_DEVICE T aggregated_fetch_add(lane_mask mask, T& counter) {
   return aggregated_fetch_add(group_by(mask, reinterpret_cast<u64>(&counter)), counter);
 }
 
@@ -76,7 +83,7 @@ WARPHEAP_DEVICE T aggregated_fetch_add(u32 mask, T& counter) {
 ///          many turns as the largest group has lanes: collectives of many masks would be served
 ///          one after the other.
 template <class Bits>
-WARPHEAP_DEVICE Bits union_of_groups(u32 active, lane_group const& group, Bits bits) {
+WARPHEAP_DEVICE Bits union_of_groups(lane_mask active, lane_group const& group, Bits bits) {
   if (group.mask == active) {
     if constexpr (sizeof(Bits) == sizeof(u32)) return simt::reduce_or(active, bits);
     else
@@ -84,7 +91,7 @@ WARPHEAP_DEVICE Bits union_of_groups(u32 active, lane_group const& group, Bits b
              simt::reduce_or(active, static_cast<u32>(bits));
   }
   Bits all = bits;
-  u32 rest = group.mask & (group.mask - 1);
+  lane_mask rest = group.mask & (group.mask - 1);
   while (simt::ballot(active, rest != 0)) {
     Bits const other = simt::shuffle(active, bits, rest ? lowest_bit(rest) : simt::lane_id());
     all |= other;

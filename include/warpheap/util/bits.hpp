@@ -69,6 +69,14 @@ WARPHEAP_HOST_DEVICE constexpr u64 low_mask(u32 bits) { return bits < 64 ? (u64{
 /// The `bits` lowest bits set, `bits` in [0, 32].
 WARPHEAP_HOST_DEVICE constexpr u32 low_mask32(u32 bits) { return static_cast<u32>((u64{1} << bits) - 1); }
 
+/// Every bit of a word.
+inline constexpr u32 full_word = ~u32{0};
+
+/// The lanes below `lane`, which is in [0, warp_lanes].
+WARPHEAP_HOST_DEVICE constexpr lane_mask lanes_before(u32 lane) {
+  return static_cast<lane_mask>(warp_lanes == 32 ? low_mask32(lane) : low_mask(lane));
+}
+
 /// Index of the set bit that has `k` set bits below it; `k` < popcount(word).
 WARPHEAP_HOST_DEVICE constexpr u32 nth_bit(u32 word, u32 k) {
   u32 position = 0;

@@ -46,7 +46,7 @@ struct free_in_one_half {
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, holding* list, u64 count, u32 freeing_half) const {
     for (u64 i = global_thread_index(); i < count; i += grid_threads()) {
-      if (simt::lane_id() / 16 == freeing_half) {
+      if (simt::lane_id() / (warp_lanes / 2) == freeing_half) {
         heap.free(list[i].memory());
         list[i].address = 0;
       } else {
@@ -116,7 +116,7 @@ verdict serves_one_half_while_the_other_frees(scenario const& with) {
   for (u32 round = 0; round < 5; ++round) {
     list = bench.transform(free_in_one_half{}, list, round % 2);
     auto const blocks = served(list);
-    if (with.shape.threads >= 32 || round % 2) found.at_least("blocks", blocks.size(), with.lanes());
+    if (with.shape.threads >= warp_lanes || round % 2) found.at_least("blocks", blocks.size(), with.lanes());
     found.include(apart_and_aligned(blocks, bench.traits));
     found.include(keeps_patterns(bench, blocks, round));
     found.include(bench.quiet(blocks.size()));

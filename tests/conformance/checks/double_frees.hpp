@@ -66,7 +66,7 @@ struct free_twice {
 
   /// The value of the lowest active lane, for all active lanes.
   WARPHEAP_DEVICE u64 the_leaders(u64 value) const {
-    u32 const active = simt::active_mask();
+    lane_mask const active = simt::active_mask();
     return simt::shuffle(active, value, lowest_bit(active));
   }
 };
@@ -154,7 +154,7 @@ struct pass_on {
       count += pointer != 0;
       if constexpr (How == passage::shuffle) {
         // From the next active lane above; the highest lane gets that of the lowest.
-        u32 const active = simt::active_mask(), above = active & ~low_mask32(simt::lane_id() + 1);
+        lane_mask const active = simt::active_mask(), above = active & ~lanes_before(simt::lane_id() + 1);
         pointer = simt::shuffle(active, pointer, lowest_bit(above != 0 ? above : active));
       } else {
         u64& box = boxes[mine.below(static_cast<u32>(grid_threads()))];

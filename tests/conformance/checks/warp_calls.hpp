@@ -12,9 +12,10 @@ struct allocate_by_warp {
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, holding* list, u64 count, u32 groups) const {
     u32 const first = simt::warp_id() * warp_lanes;
-    u32 const present = low_mask32(simt::block_dim() - first < warp_lanes ? simt::block_dim() - first : warp_lanes);
-    u32 mask = 0;
-    for (u32 lane = simt::lane_id() % groups; lane < warp_lanes; lane += groups) mask |= 1u << lane;
+    u32 const left = simt::block_dim() - first;
+    lane_mask const present = lanes_before(left < warp_lanes ? left : warp_lanes);
+    lane_mask mask = 0;
+    for (u32 lane = simt::lane_id() % groups; lane < warp_lanes; lane += groups) mask |= lane_bit(lane);
     // One entry a thread, so that no lane of the mask stays away.
     u64 const i = global_thread_index();
     list[i].address = reinterpret_cast<u64>(heap.malloc_warp(mask & present, list[i].bytes));
@@ -25,7 +26,7 @@ struct allocate_by_warp {
 template <class Allocator>
 verdict serves_whole_warps(scenario const& with) {
   verdict found;
-  for (u32 const groups : {1u, 2u, 5u, 32u}) {
+  for (u32 const groups : {1u, 2u, 5u, warp_lanes}) {
     harness<Allocator> bench{with};
     u64 const most = bench.capped(std::min<u64>(600, with.pool_bytes / 4 / with.lanes()));
     auto requests = uniform(with.lanes(), 1, most, with.seed + groups);

@@ -15,44 +15,45 @@ host::execution with_masks(host::mask_policy masks, u64 seed = 1) {
 }
 
 struct store_mask {
-  void operator()(u32* masks) const { masks[global_thread_index()] = simt::active_mask(); }
+  void operator()(lane_mask* masks) const { masks[global_thread_index()] = simt::active_mask(); }
 };
 
-std::vector<u32> masks_of(host::execution const& run, launch_shape shape) {
+std::vector<lane_mask> masks_of(host::execution const& run, launch_shape shape) {
   host::scoped_execution const use{run};
-  device_buffer<u32> masks(shape.blocks * shape.threads);
+  device_buffer<lane_mask> masks(shape.blocks * shape.threads);
   launch(shape, store_mask{}, masks.data());
   return masks.to_host();
 }
 
 TEST(ActiveMask, SingletonGivesEachLaneItself) {
-  auto const masks = masks_of(with_masks(host::mask_policy::singleton), {2, 32});
-  for (u32 i = 0; i < 64; ++i) EXPECT_EQ(masks[i], 1u << i % 32);
+  auto const masks = masks_of(with_masks(host::mask_policy::singleton), {2, warp_lanes});
+  for (u32 i = 0; i < masks.size(); ++i) EXPECT_EQ(masks[i], lane_bit(i % warp_lanes));
 }
 
 TEST(ActiveMask, MaximalGivesTheWholeWarp) {
   for (u64 seed = 0; seed < 10; ++seed) {
-    auto const masks = masks_of(with_masks(host::mask_policy::maximal, seed), {2, 40});
-    for (u32 i = 0; i < 80; ++i) EXPECT_EQ(masks[i], i % 40 < 32 ? full_mask : 0xffu);
+    auto const masks = masks_of(with_masks(host::mask_policy::maximal, seed), {2, warp_lanes + 8});
+    for (u32 i = 0; i < masks.size(); ++i)
+      EXPECT_EQ(masks[i], i % (warp_lanes + 8) < warp_lanes ? full_mask : lane_mask{0xff});
   }
 }
 
 TEST(ActiveMask, ParallelModeGivesTheWholeWarp) {
-  for (u32 const mask : masks_of(host::execution{}, {50, 64})) EXPECT_EQ(mask, full_mask);
+  for (lane_mask const mask : masks_of(host::execution{}, {50, 64})) EXPECT_EQ(mask, full_mask);
 }
 
 TEST(ActiveMask, RandomPartitionsTheWarp) {
   std::set<size_t> sizes;
   for (u64 seed = 0; seed < 50; ++seed) {
-    auto const masks = masks_of(with_masks(host::mask_policy::random, seed), {1, 32});
-    std::set<u32> const parts(masks.begin(), masks.end());
-    u32 all = 0;
-    for (u32 const part : parts) {
+    auto const masks = masks_of(with_masks(host::mask_policy::random, seed), {1, warp_lanes});
+    std::set<lane_mask> const parts(masks.begin(), masks.end());
+    lane_mask all = 0;
+    for (lane_mask const part : parts) {
       EXPECT_EQ(all & part, 0u);
       all |= part;
     }
     EXPECT_EQ(all, full_mask);
-    for (u32 lane = 0; lane < 32; ++lane) EXPECT_TRUE(masks[lane] >> lane & 1);
+    for (u32 lane = 0; lane < warp_lanes; ++lane) EXPECT_TRUE(masks[lane] >> lane & 1);
     sizes.insert(parts.size());
   }
   EXPECT_GT(sizes.size(), 3u);
@@ -61,7 +62,7 @@ TEST(ActiveMask, RandomPartitionsTheWarp) {
 TEST(ActiveMask, MixedDrawsAllThree) {
   std::set<bool> whole, alone;
   for (u64 seed = 0; seed < 30; ++seed) {
-    auto const masks = masks_of(with_masks(host::mask_policy::mixed, seed), {1, 32});
+    auto const masks = masks_of(with_masks(host::mask_policy::mixed, seed), {1, warp_lanes});
     whole.insert(masks[0] == full_mask);
     alone.insert(masks[0] == 1);
   }
@@ -69,8 +70,10 @@ TEST(ActiveMask, MixedDrawsAllThree) {
   EXPECT_EQ(alone.size(), 2u);
 }
 
+constexpr lane_mask even_lanes = full_mask / 3;
+
 struct mask_at_two_sites {
-  void operator()(u32* masks) const {
+  void operator()(lane_mask* masks) const {
     if (simt::lane_id() % 2) masks[simt::lane_id()] = simt::active_mask();
     else masks[simt::lane_id()] = ~simt::active_mask();
   }
@@ -78,30 +81,30 @@ struct mask_at_two_sites {
 
 TEST(ActiveMask, LanesOfTwoCallSitesAreApart) {
   test::for_each_schedule(30, [] {
-    device_buffer<u32> masks(32);
-    launch({1, 32}, mask_at_two_sites{}, masks.data());
+    device_buffer<lane_mask> masks(warp_lanes);
+    launch({1, warp_lanes}, mask_at_two_sites{}, masks.data());
     auto const found = masks.to_host();
-    for (u32 lane = 0; lane < 32; ++lane) {
-      EXPECT_EQ(lane % 2 ? found[lane] & 0x5555'5555u : ~found[lane] & 0xaaaa'aaaau, 0u);
+    for (u32 lane = 0; lane < warp_lanes; ++lane) {
+      EXPECT_EQ(lane % 2 ? found[lane] & even_lanes : ~found[lane] & ~even_lanes, 0u);
     }
   });
 }
 
-[[gnu::noinline]] u32 shared_helper() {
-  u32 const mask = simt::active_mask();
+[[gnu::noinline]] lane_mask shared_helper() {
+  lane_mask const mask = simt::active_mask();
   asm volatile("" ::: "memory");  // not a tail call: the call site is in here
   return mask;
 }
 
 /// A second caller with a frame of another depth.
-[[gnu::noinline]] u32 deeper_caller() {
-  u32 volatile room[64] = {};
+[[gnu::noinline]] lane_mask deeper_caller() {
+  lane_mask volatile room[64] = {};
   room[simt::lane_id()] = shared_helper();
   return room[simt::lane_id()];
 }
 
 struct mask_through_two_callers {
-  void operator()(u32* masks) const {
+  void operator()(lane_mask* masks) const {
     if (simt::lane_id() % 2) masks[simt::lane_id()] = shared_helper();
     else masks[simt::lane_id()] = ~deeper_caller();
   }
@@ -109,10 +112,10 @@ struct mask_through_two_callers {
 
 TEST(ActiveMask, OneCallSiteReachedAtTwoDepthsIsTwo) {
   test::for_each_schedule(30, [] {
-    device_buffer<u32> masks(32);
-    launch({1, 32}, mask_through_two_callers{}, masks.data());
+    device_buffer<lane_mask> masks(warp_lanes);
+    launch({1, warp_lanes}, mask_through_two_callers{}, masks.data());
     auto const found = masks.to_host();
-    for (u32 lane = 0; lane < 32; lane += 2) EXPECT_EQ(~found[lane] & 0xaaaa'aaaau, 0u);
+    for (u32 lane = 0; lane < warp_lanes; lane += 2) EXPECT_EQ(~found[lane] & ~even_lanes, 0u);
   });
 }
 
@@ -167,7 +170,7 @@ TEST(ActiveMask, LanesInACollectiveDoNotHoldItUp) {
 struct trusts_full_warp {
   void operator()(u32* count) const {
     if (simt::active_mask() == full_mask) {
-      if (simt::lane_id() == 0) atomic_ref<u32>{*count}.fetch_add(32, order::relaxed);
+      if (simt::lane_id() == 0) atomic_ref<u32>{*count}.fetch_add(warp_lanes, order::relaxed);
     } else if (simt::lane_id() == 0) {
       atomic_ref<u32>{*count}.fetch_add(1, order::relaxed);  // forgets the others
     }
@@ -177,8 +180,8 @@ struct trusts_full_warp {
 TEST(ActiveMask, FindsCodeThatTrustsConvergence) {
   EXPECT_TRUE(test::find_failing_schedule(20, [] {
     device_buffer<u32> count(1);
-    launch({1, 32}, trusts_full_warp{}, count.data());
-    return count[0] == 32;
+    launch({1, warp_lanes}, trusts_full_warp{}, count.data());
+    return count[0] == warp_lanes;
   }));
 }
 

@@ -80,6 +80,8 @@ TEST(Hang, NamesTheWordAndTheLaneThatHoldsIt) {
   }
 }
 
+auto const all_lanes = host::detail::lanes_of(full_mask);
+
 struct meet_with_the_lock {
   void operator()(u32* words) const {
     lock(words);
@@ -89,8 +91,8 @@ struct meet_with_the_lock {
 };
 
 TEST(Hang, NamesTheCollectiveThatTheHolderWaitsIn) {
-  expect_in_all_modes({1, 32}, meet_with_the_lock{},
-                      AllOf(HasSubstr("hang: "), HasSubstr("wait in sync_warp(mask {0-31}) for lanes {"),
+  expect_in_all_modes({1, warp_lanes}, meet_with_the_lock{},
+                      AllOf(HasSubstr("hang: "), HasSubstr("wait in sync_warp(mask " + all_lanes + ") for lanes {"),
                             AnyOf(HasSubstr("parallel mode"), HasSubstr(", which waits in sync_warp; at "))));
 }
 

@@ -17,10 +17,11 @@ using host::schedule_policy;
 
 struct mixture {
   void operator()(u32* words, u32* log) const {
-    u32 const mask = simt::active_mask();
+    lane_mask const mask = simt::active_mask();
     for (u32 i = 0; i < 4; ++i) {
       log[atomic_ref<u32>{words[0]}.fetch_add(1, order::acq_rel)] = static_cast<u32>(global_thread_index());
-      if (simt::ballot(mask, simt::lane_id() % 2)) atomic_ref<u32>{words[1 + i]}.fetch_xor(mask, order::relaxed);
+      if (simt::ballot(mask, simt::lane_id() % 2))
+        atomic_ref<u32>{words[1 + i]}.fetch_xor(static_cast<u32>(mask), order::relaxed);
       if (simt::lane_id() % 5 == 0) simt::pause(20);
     }
     simt::sync_block();

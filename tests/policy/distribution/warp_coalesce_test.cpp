@@ -25,12 +25,12 @@ using coalesced_heap = basic_heap<coalesced<>>;
 constexpr u64 largest = distribution::warp_coalesce::most_combined;
 static_assert(largest == 4096 / 32 - 16);
 
-/// Every thread asks with the whole of its warp, which has no other lanes than these.
+/// Every thread asks with the whole of its warp, which has the lanes of its thread block alone.
 struct ask_as_a_warp {
   template <class Heap>
   WARPHEAP_DEVICE void operator()(Heap heap, u64 const* bytes, void** blocks) const {
     u64 const i = global_thread_index();
-    blocks[i] = heap.malloc_warp(full_mask, bytes[i]);
+    blocks[i] = heap.malloc_warp(lanes_before(simt::block_dim()), bytes[i]);
   }
 };
 

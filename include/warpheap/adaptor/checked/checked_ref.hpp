@@ -93,7 +93,8 @@ class checked_ref {
     return create(bytes, alignment > 16 ? alignment : 16, site);
   }
 
-  WARPHEAP_DEVICE void* malloc_warp(u32 mask, size_t bytes, source_site site = source_site::current()) const requires
+  WARPHEAP_DEVICE void* malloc_warp(lane_mask mask, size_t bytes,
+                                    source_site site = source_site::current()) const requires
       requires(Upstream upstream) {
     upstream.malloc_warp(mask, bytes);
   }
@@ -121,7 +122,7 @@ class checked_ref {
     upstream.available_slots(bytes);
   }
   { return upstream_.available_slots(created_bytes(bytes)); }
-  WARPHEAP_DEVICE u64 available_slots_warp(u32 mask, size_t bytes) const requires requires(Upstream upstream) {
+  WARPHEAP_DEVICE u64 available_slots_warp(lane_mask mask, size_t bytes) const requires requires(Upstream upstream) {
     upstream.available_slots_warp(mask, bytes);
   }
   { return upstream_.available_slots_warp(mask, created_bytes(bytes)); }

@@ -58,7 +58,7 @@ class traced_ref {
   }
 
   /// Recorded as a malloc.
-  WARPHEAP_DEVICE void* malloc_warp(u32 mask, size_t bytes) const requires requires(Upstream upstream) {
+  WARPHEAP_DEVICE void* malloc_warp(lane_mask mask, size_t bytes) const requires requires(Upstream upstream) {
     upstream.malloc_warp(mask, bytes);
   }
   { return recorded(call_kind::malloc, bytes, upstream_.malloc_warp(mask, bytes)); }
@@ -79,7 +79,7 @@ class traced_ref {
     upstream.available_slots(bytes);
   }
   { return upstream_.available_slots(bytes); }
-  WARPHEAP_DEVICE u64 available_slots_warp(u32 mask, size_t bytes) const requires requires(Upstream upstream) {
+  WARPHEAP_DEVICE u64 available_slots_warp(lane_mask mask, size_t bytes) const requires requires(Upstream upstream) {
     upstream.available_slots_warp(mask, bytes);
   }
   { return upstream_.available_slots_warp(mask, bytes); }

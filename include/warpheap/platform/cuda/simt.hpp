@@ -33,7 +33,7 @@ struct simt {
     asm("mov.u32 %0, %%laneid;" : "=r"(lane));
     return lane;
   }
-  WARPHEAP_DEVICE static u32 lanes_below() {
+  WARPHEAP_DEVICE static lane_mask lanes_below() {
     u32 below;
     asm("mov.u32 %0, %%lanemask_lt;" : "=r"(below));
     return below;
@@ -57,28 +57,31 @@ struct simt {
     return now;
   }
 
-  WARPHEAP_DEVICE static u32 active_mask() { return own_value(__activemask()); }
-  WARPHEAP_DEVICE static u32 ballot(u32 mask, bool predicate) { return own_value(__ballot_sync(mask, predicate)); }
-  WARPHEAP_DEVICE static u32 match_any(u32 mask, u32 key) { return own_value(__match_any_sync(mask, key)); }
-  WARPHEAP_DEVICE static u32 match_any(u32 mask, u64 key) { return own_value(__match_any_sync(mask, key)); }
+  WARPHEAP_DEVICE static lane_mask active_mask() { return own_value(__activemask()); }
+  WARPHEAP_DEVICE static lane_mask ballot(lane_mask mask, bool predicate) {
+    return own_value(__ballot_sync(mask, predicate));
+  }
+  WARPHEAP_DEVICE static lane_mask match_any(lane_mask mask, u32 key) { return own_value(__match_any_sync(mask, key)); }
+  WARPHEAP_DEVICE static lane_mask match_any(lane_mask mask, u64 key) { return own_value(__match_any_sync(mask, key)); }
   template <class T>
-  WARPHEAP_DEVICE static T shuffle(u32 mask, T value, u32 lane) {
+  WARPHEAP_DEVICE static T shuffle(lane_mask mask, T value, u32 lane) {
     return __shfl_sync(mask, value, static_cast<int>(lane));
   }
   template <class T>
-  WARPHEAP_DEVICE static T* shuffle(u32 mask, T* value, u32 lane) {
+  WARPHEAP_DEVICE static T* shuffle(lane_mask mask, T* value, u32 lane) {
     return reinterpret_cast<T*>(shuffle(mask, reinterpret_cast<u64>(value), lane));
   }
-  WARPHEAP_DEVICE static u32 reduce_or(u32 mask, u32 value) {
+  WARPHEAP_DEVICE static u32 reduce_or(lane_mask mask, u32 value) {
 #if __CUDA_ARCH__ >= 800
     return own_value(__reduce_or_sync(mask, value));
 #else
     u32 all = 0;
-    for (u32 rest = mask; rest; rest &= rest - 1) all |= __shfl_sync(mask, value, __ffs(static_cast<int>(rest)) - 1);
+    for (lane_mask rest = mask; rest; rest &= rest - 1)
+      all |= __shfl_sync(mask, value, __ffs(static_cast<int>(rest)) - 1);
     return all;
 #endif
   }
-  WARPHEAP_DEVICE static void sync_warp(u32 mask) { __syncwarp(mask); }
+  WARPHEAP_DEVICE static void sync_warp(lane_mask mask) { __syncwarp(mask); }
   WARPHEAP_DEVICE static void sync_block() { __syncthreads(); }
   WARPHEAP_DEVICE static u32 dynamic_shared_bytes() {
     u32 bytes;
@@ -107,7 +110,7 @@ struct simt {
   /// the warp. Lanes that were apart when they voted then went on with one another's masks (seen
   /// with CUDA 13.0 on an H200 as a search that never ended). No lane is both below and above
   /// itself, so `none` is 0, but ptxas does not know that.
-  WARPHEAP_DEVICE static u32 own_value(u32 mask) {
+  WARPHEAP_DEVICE static lane_mask own_value(lane_mask mask) {
     // volatile, and in one statement: else the compiler would keep both masks in registers to the
     // end.
     u32 none;

@@ -46,7 +46,8 @@ class allocation_registry {
   /// From now on allocations are numbered as if those that are left were the first ones.
   void restart_numbers() {
     std::lock_guard const lock{mutex_};
-    made_ = std::count_if(live_.begin(), live_.end(), [](auto const& each) { return each.number != 0; });
+    made_ =
+        static_cast<u64>(std::count_if(live_.begin(), live_.end(), [](auto const& each) { return each.number != 0; }));
   }
 
   std::vector<memory_range> ranges() {

@@ -19,15 +19,15 @@ namespace warpheap::host::detail {
 
 /// Says what is wrong with a mask: it lacks our own lane, or has a lane that returned or never
 /// existed.
-[[gnu::cold]] WARPHEAP_NO_TSAN inline std::string describe_bad_mask(lane const& self, operation kind, u32 mask) {
-  u32 const missing = mask & ~self.group->existing, gone = mask & self.group->exited;
+[[gnu::cold]] WARPHEAP_NO_TSAN inline std::string describe_bad_mask(lane const& self, operation kind, lane_mask mask) {
+  lane_mask const missing = mask & ~self.group->existing, gone = mask & self.group->exited;
   auto const complaint = !(mask >> self.id & 1) ? std::string{"a mask that lacks its own lane"}
                          : missing ? format_message({"lanes ", lanes_of(missing), ", which its warp does not have"})
                                    : format_message({"lanes ", lanes_of(gone), ", which have returned"});
   return format_message({name_of(self), " calls ", name_of(kind), " with ", complaint, ": mask ", lanes_of(mask)});
 }
 
-[[gnu::cold]] WARPHEAP_NO_TSAN inline std::string describe_bad_source(lane const& reader, u32 mask) {
+[[gnu::cold]] WARPHEAP_NO_TSAN inline std::string describe_bad_source(lane const& reader, lane_mask mask) {
   u32 const source = reader.source;
   bool const is_named = source < warp_lanes && (mask >> source & 1) != 0;
   auto const fault = is_named ? ", which has returned or does not exist: mask " : ", which is not in the mask ";
@@ -39,7 +39,7 @@ namespace warpheap::host::detail {
                          " threads of its thread block have returned"});
 }
 
-WARPHEAP_NO_TSAN inline rendezvous& slot_for(warp& group, operation kind, u32 mask, void const* site) {
+WARPHEAP_NO_TSAN inline rendezvous& slot_for(warp& group, operation kind, lane_mask mask, void const* site) {
   for (u32 i = 0; i < group.open; ++i) {
     auto& slot = group.meetings[i];
     if (slot.mask == mask && slot.kind == kind) {
@@ -56,26 +56,26 @@ WARPHEAP_NO_TSAN inline rendezvous& slot_for(warp& group, operation kind, u32 ma
   return opened;
 }
 
-WARPHEAP_NO_TSAN inline void compute_match(warp& group, u32 mask) {
-  u32 rest = mask;
+WARPHEAP_NO_TSAN inline void compute_match(warp& group, lane_mask mask) {
+  lane_mask rest = mask;
   while (rest) {
-    u64 const key = group.lanes[__builtin_ctz(rest)].value;
-    u32 same = 0;
-    for (u32 left = rest; left; left &= left - 1) {
-      if (group.lanes[__builtin_ctz(left)].value == key) same |= left & -left;
+    u64 const key = group.lanes[__builtin_ctzll(rest)].value;
+    lane_mask same = 0;
+    for (lane_mask left = rest; left; left &= left - 1) {
+      if (group.lanes[__builtin_ctzll(left)].value == key) same |= left & -left;
     }
-    for (u32 left = same; left; left &= left - 1) group.lanes[__builtin_ctz(left)].value = same;
+    for (lane_mask left = same; left; left &= left - 1) group.lanes[__builtin_ctzll(left)].value = same;
     rest &= ~same;
   }
 }
 
 WARPHEAP_NO_TSAN inline void compute_shuffle(worker& here, warp& group, rendezvous const& met) {
-  u32 const present = met.arrived;
+  lane_mask const present = met.arrived;
   u64 deposited[warp_lanes];
-  for (u32 left = present; left; left &= left - 1)
-    deposited[__builtin_ctz(left)] = group.lanes[__builtin_ctz(left)].value;
-  for (u32 left = present; left; left &= left - 1) {
-    auto& reader = group.lanes[__builtin_ctz(left)];
+  for (lane_mask left = present; left; left &= left - 1)
+    deposited[__builtin_ctzll(left)] = group.lanes[__builtin_ctzll(left)].value;
+  for (lane_mask left = present; left; left &= left - 1) {
+    auto& reader = group.lanes[__builtin_ctzll(left)];
     if (reader.source >= warp_lanes || !(present >> reader.source & 1)) [[unlikely]] {
       here.reject(describe_bad_source(reader, met.mask));
     }
@@ -84,14 +84,14 @@ WARPHEAP_NO_TSAN inline void compute_shuffle(worker& here, warp& group, rendezvo
 }
 
 /// Ballot and bitwise or: one result for all lanes.
-WARPHEAP_NO_TSAN inline void compute_common(warp& group, u32 mask, bool ballot) {
+WARPHEAP_NO_TSAN inline void compute_common(warp& group, lane_mask mask, bool ballot) {
   u64 common = 0;
-  for (u32 left = mask; left; left &= left - 1) {
-    u64 const value = group.lanes[__builtin_ctz(left)].value;
+  for (lane_mask left = mask; left; left &= left - 1) {
+    u64 const value = group.lanes[__builtin_ctzll(left)].value;
     if (!ballot) common |= value;
     else if (value) common |= left & -left;
   }
-  for (u32 left = mask; left; left &= left - 1) group.lanes[__builtin_ctz(left)].value = common;
+  for (lane_mask left = mask; left; left &= left - 1) group.lanes[__builtin_ctzll(left)].value = common;
 }
 
 /// All have arrived that will: computes the results, closes the slot, makes those ready that wait.
@@ -108,15 +108,15 @@ WARPHEAP_NO_TSAN inline void complete(worker& here, warp& group, rendezvous& slo
       break;
     default: compute_common(group, met.arrived, met.kind == operation::ballot);
   }
-  for (u32 left = met.arrived; left; left &= left - 1) {
-    auto& present = group.lanes[__builtin_ctz(left)];
+  for (lane_mask left = met.arrived; left; left &= left - 1) {
+    auto& present = group.lanes[__builtin_ctzll(left)];
     if (present.state == lane_state::at_collective) here.wake(present);
   }
 }
 
 /// Meets the other lanes of `mask` in a collective of `kind`; returns our result. `source` is for
 /// shuffle.
-[[gnu::noinline]] WARPHEAP_NO_TSAN inline u64 meet(operation kind, u32 mask, u64 value, u32 source) {
+[[gnu::noinline]] WARPHEAP_NO_TSAN inline u64 meet(operation kind, lane_mask mask, u64 value, u32 source) {
   lane& self = this_lane();
   worker& here = *this_worker();
   warp& group = *self.group;
@@ -127,9 +127,9 @@ WARPHEAP_NO_TSAN inline void complete(worker& here, warp& group, rendezvous& slo
   bool const is_whole = group.present(mask) == mask || !here.refuses_returned_lanes();
   if (!(mask >> self.id & 1 && is_whole)) [[unlikely]]
     here.fail(describe_bad_mask(self, kind, mask));
-  if (kind == operation::sync_warp) tsan_release(&group.meetings[__builtin_ctz(mask)]);
+  if (kind == operation::sync_warp) tsan_release(&group.meetings[__builtin_ctzll(mask)]);
   auto& slot = slot_for(group, kind, mask, __builtin_return_address(0));
-  slot.arrived |= 1u << self.id;
+  slot.arrived |= lane_bit(self.id);
   self.value = value;
   self.source = source;
   if (slot.arrived == group.present(mask)) {
@@ -141,7 +141,7 @@ WARPHEAP_NO_TSAN inline void complete(worker& here, warp& group, rendezvous& slo
     self.mask = mask;
     here.park();
   }
-  if (kind == operation::sync_warp) tsan_acquire(&group.meetings[__builtin_ctz(mask)]);
+  if (kind == operation::sync_warp) tsan_acquire(&group.meetings[__builtin_ctzll(mask)]);
   here.note_result(self.value);
   return self.value;
 }

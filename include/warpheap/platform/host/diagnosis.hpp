@@ -83,7 +83,7 @@ inline std::string hexadecimal(u64 value, u32 least_digits = 1) {
 }
 
 /// Lanes of a mask as ranges: {0-3,7}.
-inline std::string lanes_of(u32 mask) {
+inline std::string lanes_of(lane_mask mask) {
   std::string text = "{";
   for (u32 first = 0; first < warp_lanes; ++first) {
     if (!(mask >> first & 1)) continue;

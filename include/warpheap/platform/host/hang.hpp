@@ -82,8 +82,8 @@ WARPHEAP_NO_TSAN inline bool worker::all_lanes_wait() const {
     for (u32 first = 0; block.of && first < block.of->shape.threads; first += warp_lanes) {
       auto const& group = block.warps[first / warp_lanes];
       bool warp_looks = false, meets = false;
-      for (u32 left = group.existing & ~group.exited; left; left &= left - 1) {
-        auto const& each = group.lanes[__builtin_ctz(left)];
+      for (lane_mask left = group.existing & ~group.exited; left; left &= left - 1) {
+        auto const& each = group.lanes[__builtin_ctzll(left)];
         auto const& watched = each.watched;
         bool const looks = watched.count != 0;
         bool const is_parked = each.state != lane_state::ready && each.state != lane_state::paused;

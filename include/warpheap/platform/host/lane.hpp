@@ -77,7 +77,7 @@ struct alignas(64) lane : fiber {
   u8 id;       // index in its warp
   lane_state state;
   operation waits_in;
-  u32 mask;          // named by the collective that it waits in
+  lane_mask mask;    // named by the collective that it waits in
   u32 source;        // shuffle: the lane whose value it wants
   u32 pauses;        // priority_schedule: so far
   u64 value;         // deposited at a collective, then its result
@@ -92,32 +92,32 @@ struct alignas(64) lane : fiber {
   u64 heard;         // weak memory: the last step of another lane that can have influenced it
 };
 // A launch writes each of them: four cache lines, and no more without a measurement.
-static_assert(sizeof(lane) == 256 || under_asan || under_tsan);
+static_assert(sizeof(lane) == 256 || warp_lanes == 64 || under_asan || under_tsan);
 
 /// A collective in the making.
 struct rendezvous {
-  u32 mask;
-  u32 arrived;
+  lane_mask mask;
+  lane_mask arrived;
   operation kind;
   bool sites_differ;
   void const* site;
 };
 
-/// The lanes of a warp. A lane is in one collective at most, so 32 slots always suffice.
+/// The lanes of a warp. A lane is in one collective at most, so a slot for each always suffices.
 struct warp {
   thread_block* block;
   lane* lanes;  // lanes[i] is lane i
   u32 index;
-  u32 existing;  // mask of lanes; partial in the last warp of a thread block
-  u32 exited;
-  u32 runnable;        // number of lanes that are ready
-  u32 at_active_mask;  // mask of lanes parked there
-  u32 parked_steps;    // steps of the others since the first of them parked
-  u32 open;            // slots in use are [0, open)
+  lane_mask existing;  // partial in the last warp of a thread block
+  lane_mask exited;
+  u32 runnable;              // number of lanes that are ready
+  lane_mask at_active_mask;  // lanes parked there
+  u32 parked_steps;          // steps of the others since the first of them parked
+  u32 open;                  // slots in use are [0, open)
   rendezvous meetings[warp_lanes];
 
   /// The lanes of `mask` that exist and have not returned.
-  WARPHEAP_NO_TSAN u32 present(u32 mask) const { return mask & existing & ~exited; }
+  WARPHEAP_NO_TSAN lane_mask present(lane_mask mask) const { return mask & existing & ~exited; }
 };
 
 /// A kernel: the functor and its arguments, copied bitwise for each lane as on a GPU.

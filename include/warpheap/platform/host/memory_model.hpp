@@ -186,7 +186,7 @@ class memory_model {
   /// What has been made so far has no later stamp.
   u64 last_stamp() const { return last_stamp_; }
 
-  void join_warp(warp& group, u32 mask) { join(group.lanes, warp_lanes, mask); }
+  void join_warp(warp& group, lane_mask mask) { join(group.lanes, warp_lanes, mask); }
   void join_block(thread_block& block) { join(block.lanes, block.of->shape.threads, full_mask); }
 
   void forget(lane& ended) {
@@ -316,7 +316,7 @@ class memory_model {
     return *self.knows;
   }
 
-  void join(lane* lanes, u32 count, u32 mask) {
+  void join(lane* lanes, u32 count, lane_mask mask) {
     view* const all = views_.make(0);
     auto const meets = [&](u32 i) { return (mask >> i % warp_lanes & 1) != 0 && lanes[i].state != lane_state::exited; };
     for (u32 i = 0; i < count; ++i) {

@@ -51,7 +51,8 @@ inline std::string worker::describe_step(step_record const& step) const {
       format_message({"step ", step.step, ": thread block ", by.block, " thread ", by.thread, " ", name_of(step.what)});
   if (step.what == operation::fence || step.what == operation::pause) return text;
   if (step.what == operation::sync_block) return text;
-  if (step.what >= operation::ballot) return format_message({text, " mask ", hexadecimal(step.address, 8)});
+  if (step.what >= operation::ballot)
+    return format_message({text, " mask ", hexadecimal(step.address, warp_lanes / 4)});
   auto const place = describe_address(step.address), after = hexadecimal(step.after);
   auto const old = step.what == operation::store ? " (late)" : " (stale)", weak = step.stale ? old : "";
   if (step.what == operation::load) return format_message({text, " ", place, " = ", after, weak});
@@ -74,12 +75,12 @@ inline std::string worker::explain(std::string const& fault) const {
 }
 
 /// Lanes of one warp that are parked in the same place.
-inline std::string describe_parked(warp const& group, u32 lanes) {
-  auto const& first = group.lanes[__builtin_ctz(lanes)];
+inline std::string describe_parked(warp const& group, lane_mask lanes) {
+  auto const& first = group.lanes[__builtin_ctzll(lanes)];
   auto const text = format_message({"\n  thread block ", group.block->index, " warp ", group.index, " lanes ",
                                     lanes_of(lanes), " wait in ", name_of(first.waits_in)});
   if (first.state != lane_state::at_collective) return text;
-  u32 arrived = 0;
+  lane_mask arrived = 0;
   for (u32 i = 0; i < group.open; ++i) {
     if (group.meetings[i].mask == first.mask && group.meetings[i].kind == first.waits_in)
       arrived = group.meetings[i].arrived;
@@ -138,11 +139,11 @@ class waits_told {
   static constexpr u32 most_lines = 32, most_words = 3;
 
   void tell(warp const& group) {
-    for (u32 rest = group.existing & ~group.exited; rest != 0;) {
-      auto const& first = group.lanes[__builtin_ctz(rest)];
-      u32 alike = 0;
-      for (u32 left = rest; left != 0; left &= left - 1)
-        if (same_wait(first, group.lanes[__builtin_ctz(left)])) alike |= left & -left;
+    for (lane_mask rest = group.existing & ~group.exited; rest != 0;) {
+      auto const& first = group.lanes[__builtin_ctzll(rest)];
+      lane_mask alike = 0;
+      for (lane_mask left = rest; left != 0; left &= left - 1)
+        if (same_wait(first, group.lanes[__builtin_ctzll(left)])) alike |= left & -left;
       (first.state == lane_state::at_sync_block ? at_barrier : elsewhere) = true;
       if (++count_ <= most_lines)
         lines_ += is_parked(first) ? describe_parked(group, alike) : describe_looks(group, alike);
@@ -151,8 +152,8 @@ class waits_told {
   }
 
   /// Lanes of one warp that look at the same words at one place.
-  std::string describe_looks(warp const& group, u32 lanes) {
-    auto const& first = group.lanes[__builtin_ctz(lanes)];
+  std::string describe_looks(warp const& group, lane_mask lanes) {
+    auto const& first = group.lanes[__builtin_ctzll(lanes)];
     auto text =
         format_message({"\n  thread block ", group.block->index, " warp ", group.index, " lanes ", lanes_of(lanes)});
     if (first.watched.count == 0) return text + " run between collectives";

@@ -24,7 +24,7 @@ struct simt {
   WARPHEAP_NO_TSAN static u32 grid_dim() { return current_shape().blocks; }
   WARPHEAP_NO_TSAN static u64 grid_id() { return detail::this_lane().block->of->id; }
   WARPHEAP_NO_TSAN static u32 lane_id() { return detail::this_lane().id; }
-  WARPHEAP_NO_TSAN static u32 lanes_below() { return (1u << lane_id()) - 1; }
+  WARPHEAP_NO_TSAN static lane_mask lanes_below() { return lane_bit(lane_id()) - 1; }
   WARPHEAP_NO_TSAN static u32 warp_id() { return detail::this_lane().group->index; }
   WARPHEAP_NO_TSAN static u32 sm_id() { return detail::this_lane().block->sm; }
   static u32 sm_count() { return current_execution().sm_count; }
@@ -44,20 +44,20 @@ struct simt {
   }
 
   /// Never inlined: its return address is the call site that lanes meet at.
-  [[gnu::noinline]] static u32 active_mask() {
+  [[gnu::noinline]] static lane_mask active_mask() {
     return detail::park_for_mask(__builtin_return_address(0), __builtin_frame_address(0));
   }
-  [[gnu::always_inline]] static u32 ballot(u32 mask, bool predicate) {
-    return static_cast<u32>(detail::meet(detail::operation::ballot, mask, predicate, 0));
+  [[gnu::always_inline]] static lane_mask ballot(lane_mask mask, bool predicate) {
+    return static_cast<lane_mask>(detail::meet(detail::operation::ballot, mask, predicate, 0));
   }
-  [[gnu::always_inline]] static u32 match_any(u32 mask, u32 key) {
-    return static_cast<u32>(detail::meet(detail::operation::match_any_u32, mask, key, 0));
+  [[gnu::always_inline]] static lane_mask match_any(lane_mask mask, u32 key) {
+    return static_cast<lane_mask>(detail::meet(detail::operation::match_any_u32, mask, key, 0));
   }
-  [[gnu::always_inline]] static u32 match_any(u32 mask, u64 key) {
-    return static_cast<u32>(detail::meet(detail::operation::match_any_u64, mask, key, 0));
+  [[gnu::always_inline]] static lane_mask match_any(lane_mask mask, u64 key) {
+    return static_cast<lane_mask>(detail::meet(detail::operation::match_any_u64, mask, key, 0));
   }
   template <class T>
-  [[gnu::always_inline]] static T shuffle(u32 mask, T value, u32 lane) {
+  [[gnu::always_inline]] static T shuffle(lane_mask mask, T value, u32 lane) {
     static_assert(sizeof(T) <= sizeof(u64) && __is_trivially_copyable(T));
     u64 bits = 0;
     std::memcpy(&bits, &value, sizeof(T));
@@ -65,10 +65,12 @@ struct simt {
     std::memcpy(&value, &bits, sizeof(T));
     return value;
   }
-  [[gnu::always_inline]] static u32 reduce_or(u32 mask, u32 value) {
+  [[gnu::always_inline]] static u32 reduce_or(lane_mask mask, u32 value) {
     return static_cast<u32>(detail::meet(detail::operation::reduce_or, mask, value, 0));
   }
-  [[gnu::always_inline]] static void sync_warp(u32 mask) { detail::meet(detail::operation::sync_warp, mask, 0, 0); }
+  [[gnu::always_inline]] static void sync_warp(lane_mask mask) {
+    detail::meet(detail::operation::sync_warp, mask, 0, 0);
+  }
   static void sync_block() { detail::meet_block(); }
 
   static u32 dynamic_shared_bytes() { return current_shape().shared_bytes; }

@@ -230,7 +230,7 @@ inline void worker::retire(lane& ended) {
   note_progress();
   if (model_) model_->forget(ended);
   stacks_.give_back(stack);
-  group.exited |= 1u << ended.id;
+  group.exited |= lane_bit(ended.id);
   --group.runnable;
   --block.live;
   --live_lanes_;
@@ -271,7 +271,7 @@ inline void worker::abandon_all() {
     // Lanes start in order, so those that never started come last; live counts the others.
     u32 started = block.live;
     for (u32 w = 0; w * warp_lanes < block.of->shape.threads; ++w) {
-      started += static_cast<u32>(__builtin_popcount(block.warps[w].exited));
+      started += static_cast<u32>(__builtin_popcountll(block.warps[w].exited));
     }
     for (u32 thread = 0; thread < started; ++thread) {
       if (block.lanes[thread].state != lane_state::exited) stacks_.give_back_abandoned(*block.lanes[thread].stack);

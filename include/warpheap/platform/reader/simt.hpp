@@ -14,20 +14,20 @@ struct simt {
   static u32 grid_dim();
   static u64 grid_id();
   static u32 lane_id();
-  static u32 lanes_below();
+  static lane_mask lanes_below();
   static u32 warp_id();
   static u32 sm_id();
   static u32 sm_count();
   static u64 clock();
   static u64 nanoseconds();
-  static u32 active_mask();
-  static u32 ballot(u32 mask, bool predicate);
-  static u32 match_any(u32 mask, u32 key);
-  static u32 match_any(u32 mask, u64 key);
+  static lane_mask active_mask();
+  static lane_mask ballot(lane_mask mask, bool predicate);
+  static lane_mask match_any(lane_mask mask, u32 key);
+  static lane_mask match_any(lane_mask mask, u64 key);
   template <class T>
-  static T shuffle(u32 mask, T value, u32 lane);
-  static u32 reduce_or(u32 mask, u32 value);
-  static void sync_warp(u32 mask);
+  static T shuffle(lane_mask mask, T value, u32 lane);
+  static u32 reduce_or(lane_mask mask, u32 value);
+  static void sync_warp(lane_mask mask);
   static void sync_block();
   static void* dynamic_shared();
   static u32 dynamic_shared_bytes();

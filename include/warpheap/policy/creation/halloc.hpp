@@ -76,9 +76,9 @@ class halloc : public policy_base<halloc<Config, Faults>, halloc_parts::table<Co
   }
 
   /// create() for all lanes of `mask` at once, each with its own size. All call with the same mask.
-  WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
+  WARPHEAP_DEVICE void* create_warp(lane_mask mask, size_t bytes) const {
     bool const is_small = bytes != 0 && bytes <= halloc_parts::largest_bytes;
-    u32 const together = simt::ballot(mask, is_small);
+    lane_mask const together = simt::ballot(mask, is_small);
     if (!is_small) return create(bytes);
     u32 const size = halloc_parts::size_for(static_cast<u32>(bytes));
     return service_type{table_}.serve(together, group_by(together, key_of(size)), size);
@@ -195,7 +195,7 @@ class halloc : public policy_base<halloc<Config, Faults>, halloc_parts::table<Co
   static constexpr size_t large_page = 4096;
 
   WARPHEAP_DEVICE void* create_size(u32 size) const {
-    u32 const active = simt::active_mask();
+    lane_mask const active = simt::active_mask();
     return service_type{table_}.serve(active, group_by(active, key_of(size)), size);
   }
 
@@ -225,7 +225,7 @@ class halloc : public policy_base<halloc<Config, Faults>, halloc_parts::table<Co
     return memory ? memory : create_large_aligned_slowly(table_, alignment, order);
   }
   WARPHEAP_COLD static void* create_large_aligned_slowly(table_type table, size_t alignment, u32 order) {
-    u32 const alone = 1u << simt::lane_id();
+    lane_mask const alone = lane_bit(simt::lane_id());
     void* const memory = Config.split_percent != 0 ? nullptr : large_search_type::run(table, alone, order, alignment);
     return memory ? memory : refuse(table);
   }

@@ -65,9 +65,9 @@ class queue : public policy_base<queue<Config>, queue_parts::table<Config>> {
   }
 
   /// A page for each lane of `mask`, each with its own size. All of them call, with the same mask.
-  WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
+  WARPHEAP_DEVICE void* create_warp(lane_mask mask, size_t bytes) const {
     bool const fits = bytes != 0 && bytes <= Config.chunk_bytes;
-    u32 const together = simt::ballot(mask, fits);
+    lane_mask const together = simt::ballot(mask, fits);
     if (!fits) return create(bytes);
     u32 const size_class = table_type::class_of(bytes);
     return serve(group_by(together, key_of(size_class)), size_class);
@@ -132,7 +132,7 @@ class queue : public policy_base<queue<Config>, queue_parts::table<Config>> {
  private:
   /// A page for each lane of the group, as long as one stays free. All lanes of the group call.
   WARPHEAP_DEVICE void* serve(lane_group const& group, u32 size_class) const {
-    u32 mask = group.mask;
+    lane_mask mask = group.mask;
     WARPHEAP_NO_UNROLL
     for (;;) {
       queue_parts::supply<table_type> const supply{table_, mask, size_class};
@@ -167,7 +167,7 @@ class queue : public policy_base<queue<Config>, queue_parts::table<Config>> {
     u32 const size_class = role.size_class();
     taken_pages const page = table_.page_at(offset, size_class);
     if (page.pages == 0) return false;  // as in is_taken()
-    u32 const active = simt::active_mask();
+    lane_mask const active = simt::active_mask();
     u64 const place = reinterpret_cast<u64>(table_.pool()) + offset;
     bool const first = lowest_bit(simt::match_any(active, place)) == simt::lane_id();
     // A word's number is less than 2^30 (max_chunks), and lanes may be told different classes.
@@ -184,7 +184,7 @@ class queue : public policy_base<queue<Config>, queue_parts::table<Config>> {
       if (!table_type::by_pages && cleared.empty)
         retired = table_.take_class(table_type::chunk_of(page.word), size_class);
     }
-    u32 const retiring = simt::ballot(heap.mask, retired);
+    lane_mask const retiring = simt::ballot(heap.mask, retired);
     if (retired) table_.free_chunks().push(group_of(retiring), table_type::chunk_of(page.word));
     // queue.H2: the leader's clear comes before our look at the item's bit.
     simt::sync_warp(heap.mask);

@@ -67,9 +67,9 @@ class random_walk : public policy_base<random_walk<Config, Faults>, random_walk_
   }
 
   /// A page for each lane of `mask`, each with its own size. All of them call, with the same mask.
-  WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
+  WARPHEAP_DEVICE void* create_warp(lane_mask mask, size_t bytes) const {
     bool const fits = bytes != 0 && bytes <= page_bytes;
-    u32 const together = simt::ballot(mask, fits);
+    lane_mask const together = simt::ballot(mask, fits);
     if (!fits) return create(bytes);
     if constexpr (shares || Config.counts_steps) return serve(simt::match_any(together, key_of()));
     else return serve(0);
@@ -132,7 +132,7 @@ class random_walk : public policy_base<random_walk<Config, Faults>, random_walk_
  private:
   /// A page for the calling lane; nullptr if none is free. `together`: the lanes that call with it,
   /// used only if lanes share pages or steps are counted.
-  WARPHEAP_DEVICE void* serve(u32 together) const {
+  WARPHEAP_DEVICE void* serve(lane_mask together) const {
     random_walk_parts::walk<Config, Faults> walk{table_};
     u32 page = search_type::none;
     if constexpr (shares) page = walk.together(together);

@@ -76,7 +76,7 @@ class refuse_some : public Creation {
   { return Creation::create_aligned(alignment, refused(bytes) ? 0 : bytes); }
 
   /// Lanes that are refused call all the same, for 0 bytes: the others need them in collectives.
-  WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const requires requires(Creation below) {
+  WARPHEAP_DEVICE void* create_warp(lane_mask mask, size_t bytes) const requires requires(Creation below) {
     below.create_warp(mask, bytes);
   }
   { return Creation::create_warp(mask, refused(bytes) ? 0 : bytes); }

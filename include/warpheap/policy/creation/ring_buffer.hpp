@@ -58,9 +58,9 @@ class ring_buffer : public policy_base<ring_buffer<Config>, ring_buffer_parts::t
   }
 
   /// A frame for each lane of `mask`, each with its own size. All of them call, with the same mask.
-  WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
+  WARPHEAP_DEVICE void* create_warp(lane_mask mask, size_t bytes) const {
     bool const fits = bytes != 0 && bytes <= frame_bytes;
-    u32 const together = simt::ballot(mask, fits);
+    lane_mask const together = simt::ballot(mask, fits);
     return fits ? serve(group_by(together, this->key_of())) : create(bytes);
   }
 

@@ -73,9 +73,9 @@ class rw_malloc : public policy_base<rw_malloc<Config, Faults>, rw_malloc_parts:
   }
 
   /// A block for each lane of `mask`, each with its own size. All of them call, with the same mask.
-  WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
+  WARPHEAP_DEVICE void* create_warp(lane_mask mask, size_t bytes) const {
     bool const fits = bytes != 0 && bytes <= table_.pool_bytes();
-    u32 const together = simt::ballot(mask, fits);
+    lane_mask const together = simt::ballot(mask, fits);
     return fits ? serve(simt::match_any(together, key_of()), table_.wish(units_for(bytes), 1)) : create(bytes);
   }
 
@@ -144,7 +144,7 @@ class rw_malloc : public policy_base<rw_malloc<Config, Faults>, rw_malloc_parts:
   /// Frees the units of a block in its i-th word; returns what the word held.
   WARPHEAP_DEVICE u64 give_back(unit_run run, u32 i) const {
     u32 const part = run.part(i);
-    u64 const ours = part == full_mask ? ~unit_word::others_bits : part;  // its extent too (rw.U3)
+    u64 const ours = part == full_word ? ~unit_word::others_bits : part;  // its extent too (rw.U3)
     return Faults::give_back(table_.word(run.first_word() + i), ours).word;
   }
   static constexpr u32 words_at_once = 4;
@@ -160,7 +160,7 @@ class rw_malloc : public policy_base<rw_malloc<Config, Faults>, rw_malloc_parts:
   }
 
   /// The lane's block; nullptr if there is none. All lanes of `together` call, each with its wish.
-  WARPHEAP_DEVICE void* serve(u32 together, run_wish wish) const {
+  WARPHEAP_DEVICE void* serve(lane_mask together, run_wish wish) const {
     walk_type walk{table_, together};
     u64 unit = walk_for(walk, together, wish);
     u32 steps = walk.steps();
@@ -178,10 +178,10 @@ class rw_malloc : public policy_base<rw_malloc<Config, Faults>, rw_malloc_parts:
   }
 
   /// What a walk finds for the lanes. Those with small requests that differ first ask as one.
-  WARPHEAP_DEVICE static u64 walk_for(walk_type& walk, u32 together, run_wish wish) {
+  WARPHEAP_DEVICE static u64 walk_for(walk_type& walk, lane_mask together, run_wish wish) {
     bool const walks = wish.align == 1 && wish.units <= walk_type::lane_units * warp_lanes;
     u32 const units = walks ? static_cast<u32>(wish.units) : 0;
-    u32 const parts = simt::ballot(together, units != 0 && units <= Config.aggregated_units);
+    lane_mask const parts = simt::ballot(together, units != 0 && units <= Config.aggregated_units);
     u64 unit = walk_type::none;
     u32 const first = simt::shuffle(together, units, lowest_bit(parts != 0 ? parts : together));
     if (simt::ballot(together, units != first && (parts >> simt::lane_id() & 1) != 0) != 0)
@@ -194,12 +194,12 @@ class rw_malloc : public policy_base<rw_malloc<Config, Faults>, rw_malloc_parts:
   }
 
   /// One block for the lanes of `parts`, each of which gets its part, beside those of the others.
-  WARPHEAP_DEVICE static u64 walk_as_one(walk_type& walk, u32 together, u32 parts, u32 units) {
+  WARPHEAP_DEVICE static u64 walk_as_one(walk_type& walk, lane_mask together, lane_mask parts, u32 units) {
     bool const is_part = (parts >> simt::lane_id() & 1) != 0;
     u32 const leader = lowest_bit(parts);
     u32 before = 0, all = 0;  // units of the parts before ours, and of all
     WARPHEAP_NO_UNROLL
-    for (u32 rest = parts; rest != 0; rest &= rest - 1) {
+    for (lane_mask rest = parts; rest != 0; rest &= rest - 1) {
       u32 const theirs = simt::shuffle(together, units, lowest_bit(rest));
       if (lowest_bit(rest) < simt::lane_id()) before += theirs;
       all += theirs;

@@ -68,7 +68,8 @@ class scatter : public policy_base<scatter<Config>, scatter_parts::table<Config>
   WARPHEAP_DEVICE void* create(size_t bytes) const {
     if (bytes == 0) return nullptr;
     if (bytes > layout::page_bytes) return runs_type::create(table_, pages_for(bytes), 1);
-    u32 const units = units_for(bytes), active = simt::active_mask();
+    u32 const units = units_for(bytes);
+    lane_mask const active = simt::active_mask();
     return serve(active, group_by(active, key_of(units, 0)), units);
   }
 
@@ -78,15 +79,15 @@ class scatter : public policy_base<scatter<Config>, scatter_parts::table<Config>
     if (alignment <= layout::unit_bytes || bytes == 0) return create(bytes);
     if (bytes > layout::page_bytes || alignment > layout::page_bytes)
       return runs_type::create(table_, pages_for(bytes), alignment);
-    u32 const active = simt::active_mask();
+    lane_mask const active = simt::active_mask();
     chunk_request const wish = request(units_for(bytes), static_cast<u32>(alignment) / layout::unit_bytes);
     return serve_slowly(table_, active, simt::match_any(active, key_of(wish.units, wish.alignment)), wish, 0);
   }
 
   /// create() for all lanes of `mask` at once, each with its own size. All call with the same mask.
-  WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
+  WARPHEAP_DEVICE void* create_warp(lane_mask mask, size_t bytes) const {
     bool const is_small = bytes != 0 && bytes <= layout::page_bytes;
-    u32 const together = simt::ballot(mask, is_small);
+    lane_mask const together = simt::ballot(mask, is_small);
     if (!is_small) return create(bytes);
     u32 const units = units_for(bytes);
     return serve(together, group_by(together, key_of(units, 0)), units);
@@ -169,7 +170,7 @@ class scatter : public policy_base<scatter<Config>, scatter_parts::table<Config>
   ///
   /// All lanes of `active` call together, each with its group in it. The groups share the
   /// collectives of `active`: collectives of many masks would be served one after the other.
-  WARPHEAP_DEVICE void* serve(u32 active, lane_group const& group, u32 units) const {
+  WARPHEAP_DEVICE void* serve(lane_mask active, lane_group const& group, u32 units) const {
     u32 leader = group.leader, rank = group.rank, wanted = group.size, part = 0;
     chunk_request const wish = request(units);
     u32 const capacity = wish.capacity;
@@ -193,7 +194,7 @@ class scatter : public policy_base<scatter<Config>, scatter_parts::table<Config>
     got.layout = simt::shuffle(active, got.layout, leader);
     got.bits = simt::shuffle(active, got.bits, leader);
     bool const served = rank < popcount(got.bits);
-    u32 const unserved = simt::ballot(active, !served);
+    lane_mask const unserved = simt::ballot(active, !served);
     if (!served) return serve_slowly(table_, unserved, group.mask & unserved, wish, got.page);
     return address(got, rank);
   }
@@ -202,7 +203,8 @@ class scatter : public policy_base<scatter<Config>, scatter_parts::table<Config>
   /// them out. All lanes of `active` call, whole groups.
   ///
   /// start   page near which each leader looks first
-  WARPHEAP_COLD static void* serve_slowly(table_type table, u32 active, u32 group_mask, chunk_request wish, u32 start) {
+  WARPHEAP_COLD static void* serve_slowly(table_type table, lane_mask active, lane_mask group_mask, chunk_request wish,
+                                          u32 start) {
     scatter self;
     self.table_ = table;
     void* mine = nullptr;
@@ -221,7 +223,7 @@ class scatter : public policy_base<scatter<Config>, scatter_parts::table<Config>
         if (rank < popcount(got.bits)) mine = self.address(got, rank);
         wanted -= popcount(got.bits);
       }
-      u32 const seekers = simt::ballot(active, got.bits == 0);
+      lane_mask const seekers = simt::ballot(active, got.bits == 0);
       if (got.bits == 0) {
         bool certain = false;
         named = search_type{table.opaque()}.sweep(lanes_with_same(seekers, table), group.leader, wish, named, certain);
@@ -297,7 +299,7 @@ class scatter : public policy_base<scatter<Config>, scatter_parts::table<Config>
   /// Frees chunks, those of the lanes here that lie in one segment by one operation. False if the
   /// lane's chunk was not owned, as far as we saw.
   WARPHEAP_DEVICE bool destroy_together(block_address const& at) const {
-    u32 const active = simt::active_mask();
+    lane_mask const active = simt::active_mask();
     // A lane that sees chunks of another size in the page, since a block was freed twice, is in
     // another group.
     u32 const units = at.seen.units(), segment = at.index / layout::segment_chunks;
@@ -318,7 +320,7 @@ class scatter : public policy_base<scatter<Config>, scatter_parts::table<Config>
   /// Counts double frees: of the lanes of a group that freed one chunk together all but one. All
   /// lanes of the group call.
   WARPHEAP_DEVICE void count_double_frees(lane_group const& group, u32 cleared, u32 mine) const {
-    u32 const freeing = simt::ballot(group.mask, (cleared & mine) != 0);
+    lane_mask const freeing = simt::ballot(group.mask, (cleared & mine) != 0);
     u32 const repeated = popcount(freeing) - popcount(cleared);
     if (group.leads && repeated != 0) table_.add_count(count::double_frees, repeated);
   }

@@ -64,9 +64,9 @@ class slab_bitmap : public policy_base<slab_bitmap<Config>, slab_bitmap_parts::s
   }
 
   /// As create(), each lane with its own size. All lanes of `mask` call together, with one mask.
-  WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
+  WARPHEAP_DEVICE void* create_warp(lane_mask mask, size_t bytes) const {
     bool const is_small = bytes != 0 && bytes <= slab_bytes();
-    u32 const together = simt::ballot(mask, is_small);
+    lane_mask const together = simt::ballot(mask, is_small);
     if (!is_small) return create(bytes);
     return block_service{here()}.create(together, size_class_of(bytes), class_bytes_for(bytes));
   }

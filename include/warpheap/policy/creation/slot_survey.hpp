@@ -154,7 +154,7 @@ WARPHEAP_COLD u64 count_slots_alone(Creation heap, size_t bytes) {
 /// Counts as count_slots_alone() does, by the lanes of `mask` side by side. All of them call, with
 /// the same heap and size, and get the sum.
 template <class Creation>
-WARPHEAP_COLD u64 count_slots_together(Creation heap, u32 mask, size_t bytes) {
+WARPHEAP_COLD u64 count_slots_together(Creation heap, lane_mask mask, size_t bytes) {
   lane_group const group = group_of(mask);
   slot_share const share{group.rank, group.size};
   // What any of us knows to have been freed, all of us see.
@@ -167,7 +167,7 @@ WARPHEAP_COLD u64 count_slots_together(Creation heap, u32 mask, size_t bytes) {
   slots_of_runs<Creation> const runs{heap, bytes};
   slot_sum sum;
   WARPHEAP_NO_UNROLL
-  for (u32 rest = mask; rest != 0; rest &= rest - 1) {
+  for (lane_mask rest = mask; rest != 0; rest &= rest - 1) {
     u32 const lane = lowest_bit(rest);
     slot_part const next{simt::shuffle(mask, mine.count, lane), simt::shuffle(mask, mine.places, lane),
                          simt::shuffle(mask, mine.before, lane), simt::shuffle(mask, mine.after, lane)};

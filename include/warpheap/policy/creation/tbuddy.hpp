@@ -72,10 +72,10 @@ class tbuddy : public policy_base<tbuddy<Config>, tbuddy_parts::table<Config.pag
 
   /// As create(), for all lanes of `mask` at once, each with its own size. All call with the same
   /// mask.
-  WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
+  WARPHEAP_DEVICE void* create_warp(lane_mask mask, size_t bytes) const {
     u32 const order = bytes != 0 ? table_type::order_for(bytes) : 0;
     bool const fits = bytes != 0 && order <= top_order();
-    u32 const together = simt::ballot(mask, fits);
+    lane_mask const together = simt::ballot(mask, fits);
     return fits ? serve(table_, lanes_with_this_heap(together, order).mask, order) : create(bytes);
   }
 
@@ -191,7 +191,7 @@ class tbuddy : public policy_base<tbuddy<Config>, tbuddy_parts::table<Config.pag
   /// that are in use, and remain so.
   WARPHEAP_HOST void decommit(u64 from, u64 to, u64* stay) const {
     u32 const first = tbuddy_parts::units_in(from), end = tbuddy_parts::units_in(to);
-    launch({1, 32}, tbuddy_parts::decommit_units{}, table_, first, end, stay);
+    launch({1, warp_lanes}, tbuddy_parts::decommit_units{}, table_, first, end, stay);
   }
 
 #if !defined(__CUDACC_RTC__)
@@ -202,8 +202,8 @@ class tbuddy : public policy_base<tbuddy<Config>, tbuddy_parts::table<Config.pag
  private:
   /// The lanes of `mask` that call with this heap and `order`, or the calling one alone. Lanes of a
   /// warp may call at one place with different heaps.
-  WARPHEAP_DEVICE lane_group lanes_with_this_heap(u32 mask, u32 order) const {
-    if (!Config.shares_requests) return group_of(1u << simt::lane_id());
+  WARPHEAP_DEVICE lane_group lanes_with_this_heap(lane_mask mask, u32 order) const {
+    if (!Config.shares_requests) return group_of(lane_bit(simt::lane_id()));
     return group_by(mask, this->key_of(order));
   }
 
@@ -228,7 +228,7 @@ class tbuddy : public policy_base<tbuddy<Config>, tbuddy_parts::table<Config.pag
 
   /// A block for each lane of `mask`, as long as there are any, else nullptr. The leader takes
   /// larger blocks, whose parts go to the lanes by rank. All lanes of the mask call.
-  WARPHEAP_COLD static void* serve(table_type table, u32 mask, u32 order) {
+  WARPHEAP_COLD static void* serve(table_type table, lane_mask mask, u32 order) {
     lane_group const group = group_of(mask);
     // The leader finds every block that any lane knows to have been freed.
     simt::sync_warp(mask);
@@ -274,14 +274,14 @@ class tbuddy : public policy_base<tbuddy<Config>, tbuddy_parts::table<Config.pag
 
   /// Gives back the blocks of the lanes of `mask`. Blocks that together form a larger one are given
   /// back as that one. All lanes of the mask call.
-  WARPHEAP_COLD static void destroy_together(table_type table, u32 mask, u32 node) {
+  WARPHEAP_COLD static void destroy_together(table_type table, lane_mask mask, u32 node) {
     // A lane that gives back a block for others releases only what this barrier ordered: their last
     // writes to it.
     simt::sync_warp(mask);
     bool mine = true;  // to be given back by us
-    for (u32 merged = mask & (mask - 1); merged != 0;) {
+    for (lane_mask merged = mask & (mask - 1); merged != 0;) {
       // Nodes have 31 bits, so a lane that is done matches no other.
-      u32 const both = simt::match_any(mask, mine ? node / 2 : ~simt::lane_id());
+      lane_mask const both = simt::match_any(mask, mine ? node / 2 : ~simt::lane_id());
       bool const merges = mine && popcount(both) == 2;
       if (merges) {
         mine = lowest_bit(both) == simt::lane_id();

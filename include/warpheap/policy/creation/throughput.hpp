@@ -75,9 +75,9 @@ class throughput {
 
   /// As create(), for all lanes of `mask` at once, each with its own size. All call with the same
   /// mask.
-  WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
+  WARPHEAP_DEVICE void* create_warp(lane_mask mask, size_t bytes) const {
     bool const fits = bytes != 0 && bytes <= layout::largest_bytes;
-    u32 const together = simt::ballot(mask, fits);
+    lane_mask const together = simt::ballot(mask, fits);
     if (!fits) return create(bytes);
     u32 const size_class = layout::class_of(static_cast<u32>(bytes));
     return small_blocks().create(group_by(together, small_blocks().key_of(size_class)), size_class);
@@ -224,7 +224,7 @@ class throughput {
   /// and none becomes so meanwhile.
   WARPHEAP_COLD static void* create_large_slowly(far_type table, u32 order) {
     lane_group const group = group_by(simt::active_mask(), reinterpret_cast<u64>(table.words()) + order);
-    u32 waiting = group.mask;
+    lane_mask waiting = group.mask;
     for (backoff nap;; nap.while_working()) {
       lane_group const rest = group_of(waiting);
       large_search search{};

@@ -67,9 +67,9 @@ class ualloc : public policy_base<ualloc<Config, Layout, Faults>, bins::table<La
 
   /// As create(), for all lanes of `mask` at once, each with its own size. All call with the same
   /// mask.
-  WARPHEAP_DEVICE void* create_warp(u32 mask, size_t bytes) const {
+  WARPHEAP_DEVICE void* create_warp(lane_mask mask, size_t bytes) const {
     bool const fits = bytes != 0 && bytes <= Layout::largest_bytes;
-    u32 const together = simt::ballot(mask, fits);
+    lane_mask const together = simt::ballot(mask, fits);
     if (!fits) return create(bytes);
     u32 const size_class = Layout::class_of(static_cast<u32>(bytes));
     return allocator().create(group_by(together, allocator().key_of(size_class)), size_class);

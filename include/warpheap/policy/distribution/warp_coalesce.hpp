@@ -44,7 +44,7 @@ class basic_warp_coalesce {
   /// The alignment that created blocks must have, and that sub-blocks have then.
   static constexpr size_t alignment = sub_block_header::unit;
   /// The largest request that is combined.
-  static constexpr size_t most_combined = page_bytes / warp_lanes - sub_block_header::unit;
+  static constexpr size_t most_combined = page_bytes / sub_block_header::most - sub_block_header::unit;
 
   /// What is left of a creation policy's promises. A freed sub-block serves no request before its
   /// block is freed, so nullptr may come while there is room in sub-blocks. A second free is
@@ -66,7 +66,7 @@ class basic_warp_coalesce {
   /// Bytes that this lane asks the creation policy for: for all lanes that are here, for itself, or
   /// 0 if another lane asks for it.
   WARPHEAP_DEVICE size_t collect(size_t bytes) {
-    return collect(bytes, [](u32 active) { return active; });
+    return collect(bytes, [](lane_mask active) { return active; });
   }
 
   /// Collects where not all lanes may ask together: `same_heap(mask)` is those of `mask` that may
@@ -80,10 +80,10 @@ class basic_warp_coalesce {
 
   /// Collects for all lanes of `mask`, which call together.
   template <class SameHeap>
-  WARPHEAP_DEVICE size_t collect_warp(u32 mask, size_t bytes, SameHeap same_heap) {
+  WARPHEAP_DEVICE size_t collect_warp(lane_mask mask, size_t bytes, SameHeap same_heap) {
     bytes_ = bytes;
     bool const is_small = bytes != 0 && bytes <= most_combined;
-    u32 const together = simt::ballot(mask, is_small);
+    lane_mask const together = simt::ballot(mask, is_small);
     return is_small ? combine(same_heap(together)) : framed_bytes(bytes);
   }
 
@@ -169,14 +169,15 @@ class basic_warp_coalesce {
 
   /// The lanes of `active`, all of which call, ask for one block. Each learns how many units lie
   /// before its header: the sum of what the lanes below want, bit by bit.
-  WARPHEAP_DEVICE size_t combine(u32 active) {
+  WARPHEAP_DEVICE size_t combine(lane_mask active) {
+    active = in_our_32(active);
     if ((active & (active - 1)) == 0) return framed_bytes(bytes_);
     active_ = active;
     u32 const mine = static_cast<u32>(units_of(bytes_)) + 1;
     u32 all = 0;
     before_ = 0;
-    for (u32 bit = 0; (page_bytes / warp_lanes / sub_block_header::unit) >> bit != 0; ++bit) {
-      u32 const votes = simt::ballot(active, (mine >> bit) & 1);
+    for (u32 bit = 0; (page_bytes / sub_block_header::most / sub_block_header::unit) >> bit != 0; ++bit) {
+      lane_mask const votes = simt::ballot(active, (mine >> bit) & 1);
       before_ += popcount(votes & simt::lanes_below()) << bit;
       all += popcount(votes) << bit;
     }
@@ -200,8 +201,8 @@ class basic_warp_coalesce {
   }
 
   size_t bytes_ = 0;
-  u32 active_ = 0;  ///< lanes that asked together; 0 if this one asked alone
-  u32 before_ = 0;  ///< units from the block's start to this lane's header
+  lane_mask active_ = 0;  ///< lanes that asked together; 0 if this one asked alone
+  u32 before_ = 0;        ///< units from the block's start to this lane's header
 };
 
 /// With pages of 4 KiB.

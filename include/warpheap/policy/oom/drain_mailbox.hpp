@@ -34,14 +34,14 @@ class drain_mailbox {
   WARPHEAP_DEVICE bool more_may_be_there(request& mine, u64, Pool pool) const {
     if (mine.is_over) return false;
     mine.is_over = true;
-    u32 const active = simt::match_any(simt::active_mask(), reinterpret_cast<u64>(box_));
+    lane_mask const active = simt::match_any(simt::active_mask(), reinterpret_cast<u64>(box_));
     return drain(active, [=](void* memory) { pool.give_back(memory); });
   }
 
   /// Calls `free(memory)` for all that is posted before; returns false if that was never anything.
   /// All lanes of `active` call together.
   template <class Free>
-  WARPHEAP_DEVICE bool drain(u32 active, Free free) const {
+  WARPHEAP_DEVICE bool drain(lane_mask active, Free free) const {
     return mailbox_drain<mailbox_type>{box_, active}(free);
   }
 

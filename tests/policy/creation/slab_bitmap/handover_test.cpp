@@ -286,7 +286,7 @@ TEST(SlabBitmapHandover, FreesARunOfAnotherLengthThanTheLastOneThere) {
 /// Every lane asks for a small block or a run, and frees what its neighbour asked for, all at once.
 struct by_neighbours {
   WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u32 rounds, u64 seed) const {
-    u32 const all = low_mask(simt::block_dim());
+    lane_mask const all = lanes_before(simt::block_dim());
     random_sequence random{seed * 1000 + global_thread_index()};
     for (u32 round = 0; round < rounds; ++round) {
       void* const block = heap.create(random.below(3) == 0 ? 20000 : 512);
@@ -296,8 +296,8 @@ struct by_neighbours {
 };
 
 TEST(SlabBitmapHandover, LosesNothingOfWhatNeighboursFree) {
-  for (u32 const lanes : {2u, 5u, 32u}) {
-    test::for_each_schedule(lanes == 32 ? 60 : 300, [&] {
+  for (u32 const lanes : {2u, 5u, warp_lanes}) {
+    test::for_each_schedule(lanes == warp_lanes ? 60 : 300, [&] {
       tiny_pool const pool{4};
       launch({2, lanes}, by_neighbours{}, pool.allocator(), 10u, test::schedule_seed());
       synchronize();

@@ -227,6 +227,10 @@ TEST(SlabBitmapOpening, ACacheWhoseSlabIsUsedUpGetsAFreeSlabOrOneWithRoom) {
     }
 }
 
+/// Of the kernels below, which have this many threads.
+constexpr u32 crowd = 32;
+constexpr lane_mask crowd_mask = lanes_before(crowd);
+
 /// Each lane replaces an active slab that it uses up, and then asks for more.
 struct use_up_slabs_at_once {
   WARPHEAP_DEVICE void operator()(slab_table table, u32 size_class, u32* are_opening) const {
@@ -234,14 +238,14 @@ struct use_up_slabs_at_once {
     u32 slab = cache;
     if (slab_lock::take_free(table, slab) == 0) return;
     slab_lock::publish(table, slab, size_class, high - 1, table.cache_entry(size_class, cache));
-    simt::sync_warp(full_mask);
+    simt::sync_warp(crowd_mask);
     slab_refill refill{cache, slab, table.reserve(slab, 1)};
     while (refill.next(table, size_class, 1).blocks() == 0 || refill.is_replacing())
       if (refill.has_ended()) break;
     refill.begin_again();
     while (!refill.has_ended() && refill.next(table, size_class, 1).blocks() == 0) {
     }
-    simt::sync_warp(full_mask);
+    simt::sync_warp(crowd_mask);
     *are_opening = table.is_opening(size_class);
   }
 };
@@ -252,7 +256,7 @@ TEST(SlabBitmapOpening, ReplacementsOfActiveSlabsAtOnceLeaveNoOpener) {
   test::for_each_schedule(100, [] {
     tiny_pool const pool{64};
     device_buffer<u32> const are_opening(1);
-    launch({1, 32}, use_up_slabs_at_once{}, pool.allocator().table(), size_class_of(16), are_opening.data());
+    launch({1, crowd}, use_up_slabs_at_once{}, pool.allocator().table(), size_class_of(16), are_opening.data());
     synchronize();
     EXPECT_EQ(are_opening[0], 0u);
   });
@@ -273,7 +277,7 @@ struct refill_while_others_take_all {
     u32 const lane = simt::lane_id(), entry = table.cache_entry(size_class, 0);
     for (u32 round = 0; round < 16; ++round) {
       if (lane == 0) table.clear_active(entry, table.load_cached(entry).active() - 1);
-      simt::sync_warp(full_mask);
+      simt::sync_warp(crowd_mask);
       bool is_taken[2]{};
       if (lane != 0) {
         for (u32 i = 0; i < 2; ++i) is_taken[i] = slab_lock::take_free(table, first + lane - 1 + 31 * i) != 0;
@@ -282,10 +286,10 @@ struct refill_while_others_take_all {
         while (!refill.has_ended() && refill.next(table, size_class, 1).blocks() == 0) {
         }
       }
-      simt::sync_warp(full_mask);
+      simt::sync_warp(crowd_mask);
       for (u32 i = 0; i < 2; ++i)
         if (is_taken[i]) slab_lock::unlock(table, first + lane - 1 + 31 * i, slab_kind::locked, order::release);
-      simt::sync_warp(full_mask);
+      simt::sync_warp(crowd_mask);
     }
     *are_opening = table.is_opening(size_class);
   }
@@ -302,7 +306,7 @@ TEST(SlabBitmapOpening, ARequestOfACacheThatOpensNoneLeavesNoOpener) {
     test::allocate(pool, {1, 1}, 16);
     launch({slabs / 256, 256}, leave_62_free{}, table, first);
     device_buffer<u32> const are_opening(1);
-    launch({1, 32}, refill_while_others_take_all{}, table, size_class, first, are_opening.data());
+    launch({1, crowd}, refill_while_others_take_all{}, table, size_class, first, are_opening.data());
     synchronize();
     EXPECT_EQ(are_opening[0], 0u);
   });

@@ -101,7 +101,7 @@ void expect_frees_what_is_named(test_case const& with) {
 }
 
 TEST(SlabBitmapRelease, FreesEachBlockThatIsNamedAndCountsEveryOtherFree) {
-  for (auto const shape : {launch_shape{1, 1}, {1, 32}, {3, 32}, {2, 7}})
+  for (auto const shape : {launch_shape{1, 1}, {1, warp_lanes}, {3, 32}, {2, 7}})
     for (bool const with_runs : {false, true})
       test::for_each_schedule(24, [&] { expect_frees_what_is_named({shape, with_runs}); });
 }
@@ -112,16 +112,16 @@ TEST(SlabBitmapRelease, FreesBlocksInARowWhereverTheRowBegins) {
   for (u64 const bytes : {u64{16}, u64{64}, u64{1024}, slab_bytes / 2}) {
     u32 const count = static_cast<u32>(std::max(2 * slab_bytes / bytes, u64{64}));
     u32 const step = 1 + count / 64;
-    for (u32 at = 0; at / 2 * step + 32 <= count; ++at) {
+    for (u32 at = 0; at / 2 * step + warp_lanes <= count; ++at) {
       u32 const first = at / 2 * step, twice = at % 2;
       tiny_pool const pool{static_cast<u32>(count * bytes / slab_bytes)};
-      std::vector<void*> blocks = test::allocate(pool, {count / 32, 32}, bytes);
+      std::vector<void*> blocks = test::allocate(pool, {count / warp_lanes, warp_lanes}, bytes);
       std::sort(blocks.begin(), blocks.end());
       ASSERT_NE(blocks.front(), nullptr) << bytes << " bytes";
       if (twice != 0) test::release(pool, {blocks[first + 13]}, {1, 1});
-      test::release(pool, {blocks.begin() + first, blocks.begin() + first + 32}, {1, 32});
-      ASSERT_EQ(live_blocks(pool).size(), count - 32) << bytes << " bytes, block " << first;
-      pool.expect_quiet(count - 32, twice);
+      test::release(pool, {blocks.begin() + first, blocks.begin() + first + warp_lanes}, {1, warp_lanes});
+      ASSERT_EQ(live_blocks(pool).size(), count - warp_lanes) << bytes << " bytes, block " << first;
+      pool.expect_quiet(count - warp_lanes, twice);
     }
   }
 }
@@ -154,7 +154,7 @@ TEST(SlabBitmapRelease, KnowsTheBytesOfEachLiveBlockAndOfNothingElse) {
 /// each asks again at once.
 struct free_together_and_ask {
   WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u64 bytes, u32 rounds, u32* refused) const {
-    u32 const all = low_mask32(simt::block_dim());
+    lane_mask const all = lanes_before(simt::block_dim());
     void* block = heap.create(bytes);
     for (u32 round = 0; round < rounds; ++round) {
       bool const full = simt::ballot(all, block != nullptr) == all;
@@ -171,8 +171,8 @@ struct free_together_and_ask {
 // A lane whose free has returned finds a block, since the others hold one each at most: no lane
 // returns before the lane that frees for all has put the slab back where scans look.
 TEST(SlabBitmapRelease, ALaneThatHasFreedItsBlockFindsOne) {
-  for (u32 const lanes : {2u, 4u, 32u})
-    test::for_each_schedule(lanes == 32 ? 40 : 150, [&] {
+  for (u32 const lanes : {2u, 4u, warp_lanes})
+    test::for_each_schedule(lanes == warp_lanes ? 40 : 150, [&] {
       tiny_pool const pool{1};
       device_buffer<u32> const refused(1);
       launch({1, lanes}, free_together_and_ask{}, pool.allocator(), slab_bytes / lanes, 6u, refused.data());
@@ -184,12 +184,13 @@ TEST(SlabBitmapRelease, ALaneThatHasFreedItsBlockFindsOne) {
 
 #if !defined(__CUDACC__)
 
-/// Reserves 32 blocks of a slab as others do, and claims the first 16 and those 32 further on.
+/// Reserves a warp's blocks of a slab as others do, and claims the first 16, and the others 16
+/// further on.
 struct claim_ahead {
   WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u32 slab, void** held) const {
     auto const& table = heap.table();
-    u32 const first = table.reserve(slab, 32).bump();
-    for (u32 i = 0; i < 32; ++i) {
+    u32 const first = table.reserve(slab, warp_lanes).bump();
+    for (u32 i = 0; i < warp_lanes; ++i) {
       u32 const index = first + (i < 16 ? i : 16 + i);
       table.blocks(slab).try_claim(index / 64, u64{1} << (index % 64), order::acquire);
       held[i] = table.data(slab) + u64{index} * 64;
@@ -203,13 +204,13 @@ TEST(SlabBitmapRelease, AWarpThatGetsAPartOfItsBlocksIsServedTheRestElsewhere) {
                                     .policy = host::schedule_policy::round_robin,
                                     .masks = host::mask_policy::maximal}};
   tiny_pool const pool{4};
-  auto const before = test::allocate(pool, {1, 32}, 64);
+  auto const before = test::allocate(pool, {1, warp_lanes}, 64);
   u32 const slab = static_cast<u32>(
       (reinterpret_cast<u64>(before[0]) - reinterpret_cast<u64>(pool.allocator().table().pool())) / slab_bytes);
-  device_buffer<void*> const others(32);
+  device_buffer<void*> const others(warp_lanes);
   launch({1, 1}, claim_ahead{}, pool.allocator(), slab, others.data());
   synchronize();
-  auto const got = test::allocate(pool, {1, 32}, 64);
+  auto const got = test::allocate(pool, {1, warp_lanes}, 64);
   std::vector<void*> all = before;
   for (auto const& more : {others.to_host(), got}) all.insert(all.end(), more.begin(), more.end());
   EXPECT_EQ(std::count(all.begin(), all.end(), nullptr), 0);

@@ -21,7 +21,7 @@ class large_search {
   /// A block of the order for each lane of `mask`; nullptr for lanes for which there is none. All
   /// lanes of the mask call, with the same heap and order. `alignment` is more than a block's size,
   /// or 0.
-  WARPHEAP_COLD static void* run(Table table, u32 mask, u32 order, size_t alignment) {
+  WARPHEAP_COLD static void* run(Table table, lane_mask mask, u32 order, size_t alignment) {
     lane_group const group = group_of(mask);
     // The search finds what any of us knows to have been freed.
     simt::sync_warp(mask);
@@ -41,7 +41,7 @@ class large_search {
       simt::sync_warp(mask);
       if (!memory) memory = ask(table, order, alignment);
     }
-    u32 const refused = simt::ballot(mask, memory == nullptr);
+    lane_mask const refused = simt::ballot(mask, memory == nullptr);
     // What each of us did comes before the mutex is unlocked.
     simt::sync_warp(mask);
     if (group.leads) {

@@ -44,7 +44,7 @@ class block_release {
   /// Gives back the live block that starts at `at`, together with those of the lanes that are here.
   /// False if none starts there, or a lower lane gave it back.
   WARPHEAP_DEVICE bool destroy(block_address const& at) const {
-    u32 const active = simt::active_mask();
+    lane_mask const active = simt::active_mask();
     u64 const record = u64{at.slab} * table_.geometry().record_bytes();
     // Words are 8 bytes, so a kind fits beside their address: lanes that were told different kinds
     // are in different groups.
@@ -102,9 +102,9 @@ class block_release {
 
   /// Whether our block is among those that were freed for `mask`, and no lower lane named it too.
   /// All lanes of the mask call.
-  WARPHEAP_COLD static bool is_ours(u32 mask, u32 start, u32 freed) {
+  WARPHEAP_COLD static bool is_ours(lane_mask mask, u32 start, u32 freed) {
     bool ours = (start & freed) != 0;
-    for (u32 rest = mask; rest != 0; rest &= rest - 1) {
+    for (lane_mask rest = mask; rest != 0; rest &= rest - 1) {
       u32 const other = lowest_bit(rest), its_start = simt::shuffle(mask, start, other);
       if (other < simt::lane_id() && its_start == start) ours = false;
     }

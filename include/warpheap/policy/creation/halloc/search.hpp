@@ -43,7 +43,7 @@ class block_search {
   /// lanes of `mask` call, with the same heap and size.
   ///
   /// number  of the call, if its leader drew one before; else 0
-  WARPHEAP_COLD static void* run(Table table, u32 mask, u32 size, u64 number) {
+  WARPHEAP_COLD static void* run(Table table, lane_mask mask, u32 size, u64 number) {
     block_search search{table, group_of(mask), size};
     return search(number);
   }
@@ -72,26 +72,26 @@ class block_search {
     // our search answers.
     simt::sync_warp(group_.mask);
     WARPHEAP_NO_UNROLL
-    while (u32 const waiting = unserved()) {
+    while (lane_mask const waiting = unserved()) {
       u32 const slab = next_slab();
       if (slab == none) break;
       visit(slab, waiting);
     }
     if (stage_ >= stage::tbuddy && group_.leads) table().moving().unlock();
-    u32 const refused = unserved();
+    lane_mask const refused = unserved();
     if (group_.leads) table().add_count(count::failures, popcount(refused));
     return mine_;
   }
 
   WARPHEAP_DEVICE u32 size() const { return size_of(kind_, length_); }
   /// Our lanes that have no block yet.
-  WARPHEAP_DEVICE u32 unserved() const { return simt::ballot(group_.mask, mine_ == nullptr); }
+  WARPHEAP_DEVICE lane_mask unserved() const { return simt::ballot(group_.mask, mine_ == nullptr); }
 
   /// A slab that may have something for us; `none` if it is certain that none has.
   WARPHEAP_DEVICE u32 next_slab() {
     WARPHEAP_NO_UNROLL
     for (;;) {
-      if (u32 const lanes = simt::ballot(group_.mask, worth_ != 0)) return next_worth_a_visit(lowest_bit(lanes));
+      if (lane_mask const lanes = simt::ballot(group_.mask, worth_ != 0)) return next_worth_a_visit(lowest_bit(lanes));
       if (stage_ == stage::tbuddy) {
         u32 const slab = ask_tbuddy();
         if (brought_) return slab;
@@ -177,7 +177,7 @@ class block_search {
   }
 
   /// Takes blocks of a slab for the lanes that wait. A slab that TBuddy brought is locked by us.
-  WARPHEAP_DEVICE void visit(u32 slab, u32 waiting) {
+  WARPHEAP_DEVICE void visit(u32 slab, lane_mask waiting) {
     WARPHEAP_NO_UNROLL
     for (;;) {
       slab_state seen;
@@ -210,7 +210,7 @@ class block_search {
   /// waiting  the lanes without a block
   /// before   what lock_unused() saw, if nothing is promised; valid in the leader
   // NOLINTNEXTLINE(readability-function-cognitive-complexity)
-  WARPHEAP_DEVICE bool take_from(u32 slab, u32 waiting, u32 promised, slab_state before) {
+  WARPHEAP_DEVICE bool take_from(u32 slab, lane_mask waiting, u32 promised, slab_state before) {
     // The leader's acquires cover all lanes: we see words no older than `before` (halloc.A4), and a
     // slab that we locked as the others left it.
     simt::sync_warp(group_.mask);
@@ -222,7 +222,7 @@ class block_search {
       u32 const starts = turn < words ? starts_in(look_at(table(), slab, word, capacity()), length_) : 0;
       table().add_work(count::word_looks, turn < words);
       WARPHEAP_NO_UNROLL
-      for (u32 rest = simt::ballot(group_.mask, starts != 0); rest != 0 && waiting != 0; rest &= rest - 1) {
+      for (lane_mask rest = simt::ballot(group_.mask, starts != 0); rest != 0 && waiting != 0; rest &= rest - 1) {
         if (!found) {
           promised = promise(slab, popcount(waiting));
           if (promised == 0) return false;

@@ -23,7 +23,7 @@ class block_service {
   /// Blocks of one size for the lanes of a group. All lanes of `active` call together, each with
   /// its group in it. The groups share the collectives of `active`: collectives of many masks
   /// would be served one after the other.
-  WARPHEAP_DEVICE void* serve(u32 active, lane_group const& group, u32 size) const {
+  WARPHEAP_DEVICE void* serve(lane_mask active, lane_group const& group, u32 size) const {
     u32 const entry = table_.my_entry(size), length = length_of(size);
     // Read before the additions, which invalidate what is cached.
     place_rule const rule = table_.rule(entry);
@@ -41,12 +41,12 @@ class block_service {
     u32 const chunk = probe.first(number) << length, in_word = chunk % word_chunks;
     bool const first =
         promised && (group.rank == 0 || (number % hash_probe::max_numbers & low_mask32(probe.run_log2)) == 0);
-    u32 const firsts = simt::ballot(active, first) & group.mask, below = simt::lanes_below();
+    lane_mask const firsts = simt::ballot(active, first) & group.mask, below = simt::lanes_below();
     u32 const my_first = highest_bit((firsts & (below | (below + 1))) | 1);
     u32 got_starts = 0;
     if (first) {
-      u32 const later = firsts & ~(below | (below + 1));
-      u32 const rank_after = later != 0 ? popcount(group.mask & low_mask32(lowest_bit(later))) : group.size;
+      lane_mask const later = firsts & ~(below | (below + 1));
+      u32 const rank_after = later != 0 ? popcount(group.mask & lanes_before(lowest_bit(later))) : group.size;
       u32 const last = rank_after < blocks ? rank_after : blocks;
       u32 const starts = starts_in(static_cast<u32>(low_mask((last - group.rank) << length)), length) << in_word;
       u32 seen;
@@ -56,7 +56,7 @@ class block_service {
     simt::sync_warp(active);
     got_starts = simt::shuffle(active, got_starts, promised ? my_first : simt::lane_id());
     bool const mine = promised && (got_starts >> in_word & 1) != 0;
-    u32 const unserved = simt::ballot(active, !mine) & group.mask;
+    lane_mask const unserved = simt::ballot(active, !mine) & group.mask;
     if (got.replaces != 0) slab_supply<Table>::replace(table_, entry, got.replaces);
     if (mine) return table_.address(slab, kind_of(size), chunk);
     table_.add_work(count::probes, promised);
@@ -77,7 +77,8 @@ class block_service {
     u32 number = 0;    ///< of the group's first request, for the hash
     u32 replaces = 0;  ///< the head to be replaced, + 1
 
-    static constexpr u32 refused = 63, slab_bits = 26, refusal = refused << slab_bits;
+    static constexpr u32 refused = 2 * warp_lanes - 1, slab_bits = warp_lanes == 32 ? 26 : 25,
+                         refusal = refused << slab_bits;
 
     WARPHEAP_DEVICE static lead none() {
       lead made;
@@ -112,7 +113,7 @@ class block_service {
 
   /// The rest of serve(), for the lanes of `mask`, none of which has a block yet; some have a
   /// promise of `slab`.
-  WARPHEAP_COLD static void* serve_slowly(Table table, u32 mask, u32 size, u32 slab, u32 number, bool promised) {
+  WARPHEAP_COLD static void* serve_slowly(Table table, lane_mask mask, u32 size, u32 slab, u32 number, bool promised) {
     u64 call = 0;  // its number, drawn when it is needed by the lane that leads then
     WARPHEAP_NO_UNROLL
     for (u32 in_vain = 0;;) {

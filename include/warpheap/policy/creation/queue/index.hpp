@@ -47,7 +47,7 @@ struct class_index {
   /// page free happens before the call. All lanes of the group call.
   WARPHEAP_DEVICE void push(lane_group const& group, bool wishes, u32 item) const {
     bool const mine = wishes && mark(item, bit_of(item)) != 0;
-    u32 const together = simt::ballot(group.mask, mine);
+    lane_mask const together = simt::ballot(group.mask, mine);
     if (!mine) return;
     if constexpr (is_virtual) {
       if (!queue.push(group_of(together), item)) forget(item, bit_of(item));

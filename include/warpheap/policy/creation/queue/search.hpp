@@ -20,7 +20,7 @@ class search {
  public:
   /// A page for each lane of `mask`, as long as one stayed free during the whole call. All of them
   /// call, with one heap and one class.
-  WARPHEAP_COLD static void* run(Table table, u32 mask, u32 size_class) {
+  WARPHEAP_COLD static void* run(Table table, lane_mask mask, u32 size_class) {
     search self{table, mask, size_class};
     self.look(table.pass().begin(mask));
     // What the lane that took our page acquired, we have.
@@ -34,7 +34,7 @@ class search {
   /// What a lane knows of a chunk.
   enum class view : u32 { nothing, page, whole, transit, queue };
 
-  WARPHEAP_DEVICE search(Table const& table, u32 mask, u32 size_class)
+  WARPHEAP_DEVICE search(Table const& table, lane_mask mask, u32 size_class)
       : table_{table}, group_{group_of(mask)}, size_class_{size_class} {}
 
   WARPHEAP_DEVICE bool all_served() const { return simt::ballot(group_.mask, !served_) == 0; }
@@ -61,8 +61,9 @@ class search {
   WARPHEAP_DEVICE void empty(u32 chunk) {
     bool hopes = chunk != Table::none && view_of(chunk) != view::nothing;
     WARPHEAP_NO_UNROLL
-    while (u32 const hopeful = simt::ballot(group_.mask, hopes)) {
-      u32 const needing = simt::ballot(group_.mask, !served_), holder = lowest_bit(hopeful);
+    while (lane_mask const hopeful = simt::ballot(group_.mask, hopes)) {
+      lane_mask const needing = simt::ballot(group_.mask, !served_);
+      u32 const holder = lowest_bit(hopeful);
       if (needing == 0) return;
       if constexpr (Table::is_virtual) drain_queue_of(simt::shuffle(group_.mask, chunk, holder));
       taken_pages got;
@@ -73,7 +74,7 @@ class search {
       u32 const turn = popcount(needing & simt::lanes_below());
       if (!served_ && turn < popcount(pages)) served_ = table_.address(word, nth_bit(pages, turn), size_class_);
       // The chunk may have pages that no queue knows.
-      supply<Table>{table_, group_.mask, size_class_}.queue_rest(1u << holder, Table::chunk_of(word));
+      supply<Table>{table_, group_.mask, size_class_}.queue_rest(lane_bit(holder), Table::chunk_of(word));
     }
   }
 
@@ -119,7 +120,7 @@ class search {
         u32 const its_class = table_.look_at(Table::first_word(chunk)).size_class();
         if (table_.take_class(chunk, its_class)) return table_.give_class(chunk, size_class_, at_once);
       } else {
-        u32 const free = table_.free_chunks().pop(group_of(1u << simt::lane_id()));
+        u32 const free = table_.free_chunks().pop(group_of(lane_bit(simt::lane_id())));
         if (free != Table::none) return table_.give_class(free, size_class_, at_once);
         wait.while_working();
         if (seen == view::queue) return {};

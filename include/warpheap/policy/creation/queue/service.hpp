@@ -3,7 +3,7 @@
 // without a class; else by a search.
 //
 // A lane that holds an item takes pages for itself and for the lanes after it, as many as the item
-// may stand for: one page, or a chunk's pages, up to a warp's. The pages that a chunk has left are
+// may stand for: one page, or a chunk's pages, up to a word's. The pages that a chunk has left are
 // queued before its holder returns.
 #pragma once
 
@@ -17,13 +17,14 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace queue_parts {
 template <class Table>
 class supply {
  public:
-  WARPHEAP_DEVICE supply(Table const& table, u32 mask, u32 size_class)
+  WARPHEAP_DEVICE supply(Table const& table, lane_mask mask, u32 size_class)
       : table_{table}, group_{group_of(mask)}, size_class_{size_class} {}
 
   /// Pages of the queue's items. False if the queue had no item; true does not say that the items
   /// had pages.
   WARPHEAP_DEVICE bool from_queue(void*& served) const {
-    u32 const each = Table::by_pages ? 1 : lanes_a_chunk(), holders = holders_of(each);
+    u32 const each = Table::by_pages ? 1 : lanes_a_chunk();
+    lane_mask const holders = holders_of(each);
     auto const popped = is_in(holders) ? table_.index(size_class_).pop(group_of(holders)) : typename Table::popped{};
     if (simt::ballot(group_.mask, popped.any) == 0) return false;
     u32 const item = popped.item;
@@ -42,9 +43,10 @@ class supply {
 
   /// Pages of chunks that get the class. False if no chunk is free.
   WARPHEAP_DEVICE bool from_free_chunks(void*& served) const {
-    u32 const each = lanes_a_chunk(), holders = holders_of(each);
+    u32 const each = lanes_a_chunk();
+    lane_mask const holders = holders_of(each);
     u32 const chunk = is_in(holders) ? table_.free_chunks().pop(group_of(holders)) : Table::none;
-    u32 const made = simt::ballot(group_.mask, chunk != Table::none);
+    lane_mask const made = simt::ballot(group_.mask, chunk != Table::none);
     if (made == 0) return false;
     taken_pages got;
     if (chunk != Table::none) got = table_.give_class(chunk, size_class_, needed(each));
@@ -54,7 +56,7 @@ class supply {
   }
 
   /// Queues the free pages of the `chunk` of each lane of `which`.
-  WARPHEAP_DEVICE void queue_rest(u32 which, u32 chunk) const {
+  WARPHEAP_DEVICE void queue_rest(lane_mask which, u32 chunk) const {
     auto const index = table_.index(size_class_);
     if constexpr (!Table::by_pages) {
       bool const has_room = is_in(which) && table_.has_room(chunk, size_class_);
@@ -80,8 +82,10 @@ class supply {
     return each < group_.size - group_.rank ? each : group_.size - group_.rank;
   }
 
-  WARPHEAP_DEVICE u32 holders_of(u32 each) const { return simt::ballot(group_.mask, (group_.rank & (each - 1)) == 0); }
-  WARPHEAP_DEVICE static bool is_in(u32 mask) { return (mask >> simt::lane_id() & 1) != 0; }
+  WARPHEAP_DEVICE lane_mask holders_of(u32 each) const {
+    return simt::ballot(group_.mask, (group_.rank & (each - 1)) == 0);
+  }
+  WARPHEAP_DEVICE static bool is_in(lane_mask mask) { return (mask >> simt::lane_id() & 1) != 0; }
 
   /// Pages of the lanes' items that are free, one a lane. One operation takes all pages of a word.
   /// Its lanes share them in turn: an item that was popped and queued again may be two lanes'.

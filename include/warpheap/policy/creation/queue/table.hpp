@@ -65,13 +65,13 @@ class table : public creation::unit_pool<Config.chunk_bytes, Config.chunk_bytes,
     }
     WARPHEAP_DEVICE bool may_acquire() const { return heap().free_chunks().available() != 0; }
     WARPHEAP_DEVICE u32 acquire() const {
-      u32 const chunk = heap().free_chunks().pop(group_of(1u << simt::lane_id()));
+      u32 const chunk = heap().free_chunks().pop(group_of(lane_bit(simt::lane_id())));
       if (chunk != none) set(chunk, true);
       return chunk;
     }
     WARPHEAP_COLD static void release(slot_storage self, u32 chunk) {
       self.set(chunk, false);
-      self.heap().free_chunks().push(group_of(1u << simt::lane_id()), chunk);
+      self.heap().free_chunks().push(group_of(lane_bit(simt::lane_id())), chunk);
     }
 
    private:

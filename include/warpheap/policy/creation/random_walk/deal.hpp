@@ -24,9 +24,9 @@ struct deal {
   /// left      pages of a word that the lane brings
   /// first     number of the page that bit 0 stands for
   /// held      the lane's page; none if it needs one
-  WARPHEAP_DEVICE deal(u32 active, Mask left, u32 first, u32 held) : page{held} {
-    u32 const below = simt::lanes_below();
-    u32 needing = simt::ballot(active, page == none), having = simt::ballot(active, left != 0);
+  WARPHEAP_DEVICE deal(lane_mask active, Mask left, u32 first, u32 held) : page{held} {
+    lane_mask const below = simt::lanes_below();
+    lane_mask needing = simt::ballot(active, page == none), having = simt::ballot(active, left != 0);
     while (needing != 0 && having != 0) {
       u32 const place = popcount(needing & below), givers = popcount(having);
       u32 const giver = nth_bit(having, place < givers ? place : givers - 1);

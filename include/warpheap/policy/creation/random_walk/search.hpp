@@ -32,7 +32,7 @@ class search {
   };
 
   /// All lanes of `active` call together, with the same heap.
-  WARPHEAP_COLD static answer run(table_type table, u32 active, u32 start) {
+  WARPHEAP_COLD static answer run(table_type table, lane_mask active, u32 start) {
     if constexpr (!Faults::searches) return answer{none, 0};
     search self{table, active, simt::shuffle(active, start, lowest_bit(active))};
     self.look(table.pass().begin(active));
@@ -46,7 +46,7 @@ class search {
   static constexpr u32 steps_between_questions = 8;
   static constexpr u32 lane_words = 8;  // looked at side by side, so that their loads overlap
 
-  WARPHEAP_DEVICE search(table_type const& table, u32 active, u32 start)
+  WARPHEAP_DEVICE search(table_type const& table, lane_mask active, u32 start)
       : table_{table}, active_{active}, start_{start} {}
 
   /// Looks at all words, until every lane has a page or another pass has the answer.
@@ -62,7 +62,7 @@ class search {
         if (!full) empty_word(place_of(first + i * lanes));
       }
       done += lanes * lane_words;
-      u32 const needing = simt::ballot(active_, page_ == none);
+      lane_mask const needing = simt::ballot(active_, page_ == none);
       if (needing == 0) return;
       if (++turn % steps_between_questions != 0) continue;
       if (simt::ballot(active_, Faults::may_share(table_.pass(), number)) != 0) return;
@@ -101,7 +101,7 @@ class search {
   /// One round in which lanes lock their words first. Returns the pages still to be looked at.
   WARPHEAP_DEVICE mask_type deal_locked(u32 index, mask_type room) {
     bool mine = false;
-    walk_word seen{full_mask};
+    walk_word seen{full_word};
     if (room != 0) {
       seen = Faults::try_lock(table_.word(index));
       mine = !seen.locked();
@@ -120,7 +120,7 @@ class search {
   /// One round in which each lane takes one page of its word, if a lane needs it. Returns the pages
   /// still to be looked at: fewer each time, whatever comes free behind us.
   WARPHEAP_DEVICE mask_type deal_claimed(u32 index, mask_type room) {
-    u32 const needing = simt::ballot(active_, page_ == none), having = simt::ballot(active_, room != 0);
+    lane_mask const needing = simt::ballot(active_, page_ == none), having = simt::ballot(active_, room != 0);
     mask_type got = 0;
     if (room != 0 && popcount(having & simt::lanes_below()) < popcount(needing)) {
       mask_type const first = room & (0 - room);
@@ -133,7 +133,7 @@ class search {
   }
 
   table_type table_;
-  u32 active_;
+  lane_mask active_;
   u32 start_;
   u32 page_ = none;
   u32 steps_ = 0;

@@ -60,10 +60,10 @@ class walk {
   /// A page for each lane of `active`, or `none`, which proves nothing. All these lanes call
   /// together with the same heap, and take the same number of steps. A word that another lane has
   /// locked is passed over.
-  WARPHEAP_DEVICE u32 together(u32 active) {
+  WARPHEAP_DEVICE u32 together(lane_mask active) {
     u32 const words = table_.words(), most = most_steps(words);
     u32 page = none;
-    for (u32 needing = active; needing != 0 && steps_ < most;) {
+    for (lane_mask needing = active; needing != 0 && steps_ < most;) {
       u32 const index = random_.below(words);
       ++steps_;
       walk_word seen = table_.look_at(index);

@@ -49,7 +49,7 @@ class look {
     free_span runs;  ///< of the words alone
   };
 
-  WARPHEAP_DEVICE look(table_type const& table, u32 active)
+  WARPHEAP_DEVICE look(table_type const& table, lane_mask active)
       : table_{table}, active_{active}, rank_{popcount(active & simt::lanes_below())}, lanes_{popcount(active)} {}
 
   WARPHEAP_DEVICE u32 rank() const { return rank_; }
@@ -62,21 +62,21 @@ class look {
     u64 const each = (end - first + lanes_ - 1) / lanes_;
     view const seen =
         view_of(at_most(first + rank_ * each, end), at_most(first + (rank_ + 1) * each, end), sought, watches, taken);
-    u32 const stopping = simt::ballot(active_, seen.stops);
+    lane_mask const stopping = simt::ballot(active_, seen.stops);
     open_run const mine = opened_below(stopping & simt::lanes_below(), seen.tail, before);
     u64 place = sought.place_in_run(mine.start, seen.head - mine.start, seen.stops && mine.begins);
     if (place == none) place = seen.place;
     open_run const after = opened_below(stopping, seen.tail, before);
     u64 const units = 32 * end - after.start;
     u64 const last = sought.place_in_run(after.start, units, after.begins && end == table_.words());
-    u32 const finding = simt::ballot(active_, place != none);
+    lane_mask const finding = simt::ballot(active_, place != none);
     place = simt::shuffle(active_, place, finding != 0 ? lowest_bit(finding) : simt::lane_id());
     return {finding != 0 ? place : last, after, runs_of(seen, stopping, 32 * first, 32 * end, mine.start, after.start)};
   }
 
   /// The run that is open behind the lanes of `stopping`, which have seen the beginning of one:
   /// that of the highest of them, at its `tail`. `before` if there are none.
-  WARPHEAP_DEVICE open_run opened_below(u32 stopping, u64 tail, open_run before) const {
+  WARPHEAP_DEVICE open_run opened_below(lane_mask stopping, u64 tail, open_run before) const {
     u64 const theirs = simt::shuffle(active_, tail, stopping != 0 ? highest_bit(stopping) : simt::lane_id());
     return stopping != 0 ? open_run{theirs, true} : before;
   }
@@ -100,12 +100,12 @@ class look {
     for (u64 at = first; at < end; at += lane_words) {
       u32 words[lane_words];  // loads before their use
       for (u32 i = 0; i < lane_words; ++i)
-        words[i] = at + i < end ? free_units(static_cast<u32>(at + i), watches) : full_mask;
+        words[i] = at + i < end ? free_units(static_cast<u32>(at + i), watches) : full_word;
       if (taken.any())
         for (u32 i = 0; i < lane_words; ++i)
           if (at + i < end) words[i] &= ~taken.in_word(32 * (at + i));
       for (u32 i = 0; i < lane_words; ++i)
-        if (words[i] != full_mask) seen = beyond(seen, 32 * (at + i), words[i], sought);
+        if (words[i] != full_word) seen = beyond(seen, 32 * (at + i), words[i], sought);
     }
     return seen;
   }
@@ -137,21 +137,22 @@ class look {
     return seen.locked() && !Faults::waits_for_locks ? 0 : seen.free();
   }
 
-  WARPHEAP_DEVICE free_span runs_of(view const& seen, u32 stopping, u64 base, u64 end, u64 start, u64 open) const {
+  WARPHEAP_DEVICE free_span runs_of(view const& seen, lane_mask stopping, u64 base, u64 end, u64 start,
+                                    u64 open) const {
     u64 const from = start > base ? start : base, tail = end - (open > base ? open : base);
     u64 const head = seen.head - from;
     u32 mine = 0;
     if (seen.stops) mine = head > seen.longest ? static_cast<u32>(head) : seen.longest;
     u32 longest = static_cast<u32>(tail);
     WARPHEAP_NO_UNROLL
-    while (u32 const longer = simt::ballot(active_, mine > longest))
+    while (lane_mask const longer = simt::ballot(active_, mine > longest))
       longest = simt::shuffle(active_, mine, lowest_bit(longer));
     u64 const first = simt::shuffle(active_, seen.head, stopping != 0 ? lowest_bit(stopping) : simt::lane_id());
     return {static_cast<u32>((stopping != 0 ? first : end) - base), static_cast<u32>(tail), longest};
   }
 
   table_type table_;
-  u32 active_;
+  lane_mask active_;
   u32 rank_;
   u32 lanes_;
 };

@@ -8,8 +8,8 @@
 namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace rw_malloc_parts {
 
 /// Free units from the word's start on, and up to its end; 32 of a word that is all free.
-WARPHEAP_HOST_DEVICE constexpr u32 free_at_start(u32 free) { return free == full_mask ? 32 : lowest_bit(~free); }
-WARPHEAP_HOST_DEVICE constexpr u32 free_at_end(u32 free) { return free == full_mask ? 32 : 31 - highest_bit(~free); }
+WARPHEAP_HOST_DEVICE constexpr u32 free_at_start(u32 free) { return free == full_word ? 32 : lowest_bit(~free); }
+WARPHEAP_HOST_DEVICE constexpr u32 free_at_end(u32 free) { return free == full_word ? 32 : 31 - highest_bit(~free); }
 
 /// Bit i set where `length` free units start at i, within the word; `length` is at least 1.
 WARPHEAP_HOST_DEVICE constexpr u32 run_starts(u32 free, u32 length) {
@@ -25,7 +25,7 @@ WARPHEAP_HOST_DEVICE constexpr u32 run_starts(u32 free, u32 length) {
 /// The units of `free` in runs of at least `least`, and those of the runs at both ends, which other
 /// words may continue.
 WARPHEAP_HOST_DEVICE constexpr u32 without_short_runs(u32 free, u32 least) {
-  if (least <= 1 || free == full_mask) return free;
+  if (least <= 1 || free == full_word) return free;
   u32 kept = run_starts(free, least);
   for (u32 covered = 1; covered < least && covered < 32;) {
     u32 const step = covered < least - covered ? covered : least - covered;
@@ -33,7 +33,7 @@ WARPHEAP_HOST_DEVICE constexpr u32 without_short_runs(u32 free, u32 least) {
     covered += step;
   }
   u32 const at_end = free_at_end(free);
-  return kept | low_mask32(free_at_start(free)) | (at_end != 0 ? full_mask << (32 - at_end) : 0);
+  return kept | low_mask32(free_at_start(free)) | (at_end != 0 ? full_word << (32 - at_end) : 0);
 }
 
 /// The part of [from, to) in the 32 units from `base` on.
@@ -58,7 +58,7 @@ struct unit_row {
   WARPHEAP_HOST_DEVICE constexpr bool full() const {
     u32 all = word[0];
     for (u32 k = 1; k < Words; ++k) all &= word[k];
-    return all == full_mask;
+    return all == full_word;
   }
 
   struct run {
@@ -134,7 +134,7 @@ struct unit_run {
   WARPHEAP_HOST_DEVICE u32 words() const { return static_cast<u32>((first + units - 1) / 32) - first_word() + 1; }
   /// Its units in its i-th word.
   WARPHEAP_HOST_DEVICE u32 part(u32 i) const {
-    if (i != 0 && i + 1 < words()) return full_mask;  // most words of a long run
+    if (i != 0 && i + 1 < words()) return full_word;  // most words of a long run
     return part_of_word(u64{32} * (first_word() + i), first, first + units);
   }
   /// The extent that its i-th word must have (rw.U3).
@@ -142,16 +142,16 @@ struct unit_run {
 };
 
 static_assert(free_at_start(0b1011) == 2 && free_at_end(0xc000'0000u) == 2 && free_at_end(1) == 0);
-static_assert(run_starts(0b0111'0110, 3) == 0b0001'0000 && run_starts(full_mask, 32) == 1 &&
-              run_starts(full_mask, 33) == 0);
+static_assert(run_starts(0b0111'0110, 3) == 0b0001'0000 && run_starts(full_word, 32) == 1 &&
+              run_starts(full_word, 33) == 0);
 static_assert(without_short_runs(0b1000'0000'0000'0000'0000'1110'0110'0001, 3) ==
               0b1000'0000'0000'0000'0000'1110'0000'0001);
 static_assert(part_of_word(64, 70, 200) == 0xffff'ffc0u && part_of_word(64, 0, 65) == 1 &&
               part_of_word(64, 96, 97) == 0);
-static_assert(unit_row<4>{0, 3u << 30, full_mask, 1}.lowest_run().start == 62 &&
-              unit_row<4>{0, 3u << 30, full_mask, 1}.lowest_run().length == 35);
-static_assert(unit_row<2>{6, full_mask}.lowest_run().length == 2 && unit_row<2>{}.lowest_run().length == 0);
-static_assert(unit_row<2>{full_mask, 5}.at_start() == 33 && unit_row<2>{1, full_mask}.at_start() == 1);
+static_assert(unit_row<4>{0, 3u << 30, full_word, 1}.lowest_run().start == 62 &&
+              unit_row<4>{0, 3u << 30, full_word, 1}.lowest_run().length == 35);
+static_assert(unit_row<2>{6, full_word}.lowest_run().length == 2 && unit_row<2>{}.lowest_run().length == 0);
+static_assert(unit_row<2>{full_word, 5}.at_start() == 33 && unit_row<2>{1, full_word}.at_start() == 1);
 static_assert(run_wish{5}.place_in_run(7, 8, false) == 10 && run_wish{5}.place_in_run(7, 7, true) == 7 &&
               run_wish{4, 8, 3}.place_in_run(0, 8, true) == run_wish::nowhere);
 

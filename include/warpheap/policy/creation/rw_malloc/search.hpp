@@ -41,13 +41,13 @@ class search {
 
   /// All lanes of `active` call together with the same heap, each with its wish. `unit` is the
   /// block that the lane has already; none if it needs one.
-  WARPHEAP_COLD static answer run(table_type table, u32 active, run_wish wish, u64 unit, u32 start) {
+  WARPHEAP_COLD static answer run(table_type table, lane_mask active, run_wish wish, u64 unit, u32 start) {
     if constexpr (!Faults::searches) return answer{unit, 0};
     search search{table, active, wish, unit};
     start = simt::shuffle(active, start, lowest_bit(active));
     u64 const number = table.pass().begin(active);
     WARPHEAP_NO_UNROLL
-    while (u32 const pending = simt::ballot(active, search.needs_)) {
+    while (lane_mask const pending = simt::ballot(active, search.needs_)) {
       u32 const least = search.least_of(pending);
       pass_end const end = search.look(least, start, number);
       if (end != pass_end::served) search.refuse_like(least, number, end == pass_end::exhausted);
@@ -71,7 +71,7 @@ class search {
     exhausted  ///< this search did
   };
 
-  WARPHEAP_DEVICE search(table_type const& table, u32 active, run_wish wish, u64 unit)
+  WARPHEAP_DEVICE search(table_type const& table, lane_mask active, run_wish wish, u64 unit)
       : table_{table}, active_{active}, look_{table, active}, wish_{wish}, unit_{unit}, needs_{unit == none} {}
 
   /// Gives up for the lanes that want as many units as lane `least` and as much alignment, or more.
@@ -83,11 +83,11 @@ class search {
   }
 
   /// The lane of `pending` with the least alignment and, among those, the least length.
-  WARPHEAP_DEVICE u32 least_of(u32 pending) const {
+  WARPHEAP_DEVICE u32 least_of(lane_mask pending) const {
     u32 best = lowest_bit(pending);
     u64 best_units = simt::shuffle(active_, wish_.units, best), best_align = simt::shuffle(active_, wish_.align, best);
     WARPHEAP_NO_UNROLL
-    for (u32 rest = pending & (pending - 1); rest != 0; rest &= rest - 1) {
+    for (lane_mask rest = pending & (pending - 1); rest != 0; rest &= rest - 1) {
       u64 const units = simt::shuffle(active_, wish_.units, lowest_bit(rest));
       u64 const align = simt::shuffle(active_, wish_.align, lowest_bit(rest));
       if (align > best_align || (align == best_align && units >= best_units)) continue;
@@ -173,11 +173,11 @@ class search {
   WARPHEAP_DEVICE bool next_group(u64& at, u64 to, u64 units, open_run& before, group_word& found) const {
     u64 const first = at + look_.rank() * lane_groups;
     group_view seen = view_of(first, to, units);
-    u32 const stopping = simt::ballot(active_, seen.stops);
+    lane_mask const stopping = simt::ballot(active_, seen.stops);
     open_run const mine = look_.opened_below(stopping & simt::lanes_below(), seen.tail, before);
     // a run from before may be long enough, somewhere in our first groups
     if (first < to && seen.head - mine.start >= units) seen.hit = {0, seen.first_noted, none};
-    u32 const hitting = simt::ballot(active_, seen.hit.which != lane_groups);
+    lane_mask const hitting = simt::ballot(active_, seen.hit.which != lane_groups);
     if (hitting == 0) {
       before = look_.opened_below(stopping, seen.tail, before);
       u64 const end = at + u64{look_.lanes()} * lane_groups;
@@ -324,7 +324,7 @@ class search {
   /// Gives the block at `place`, which is ours, to the lowest lane that wants it. False if no lane
   /// wants another.
   WARPHEAP_DEVICE bool serve(u64 place, bool is_like) {
-    u32 const wanting = simt::ballot(active_, is_like && unit_ == none);
+    lane_mask const wanting = simt::ballot(active_, is_like && unit_ == none);
     if (simt::lane_id() == lowest_bit(wanting)) {
       unit_ = table_.template own<Faults>(place, wish_.units);
       needs_ = false;
@@ -341,7 +341,7 @@ class search {
   }
 
   table_type table_;
-  u32 active_;
+  lane_mask active_;
   look_type look_;
   run_wish wish_;
   u64 unit_;

@@ -56,7 +56,7 @@ class view : public metadata_copy {
   void check_word(u32 i, unit_pass& at, invariant_check& expect) const {
     expect(!word(i).locked(), "walk.K2: a locked word at unit ", u64{32} * i);
     // most words of a large heap
-    if (marks(i).word == 0 && word(i).free() == (at.inside ? 0 : full_mask)) return;
+    if (marks(i).word == 0 && word(i).free() == (at.inside ? 0 : full_word)) return;
     for (u32 bit = 0; bit < 32; ++bit) {
       bool const starts = marks(i).has_start(bit), ends = marks(i).has_end(bit);
       bool const taken = !(word(i).free() >> bit & 1);

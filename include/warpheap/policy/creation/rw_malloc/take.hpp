@@ -30,7 +30,7 @@ class take {
   using table_type = table<Config>;
 
  public:
-  WARPHEAP_DEVICE take(table_type const& table, u32 active)
+  WARPHEAP_DEVICE take(table_type const& table, lane_mask active)
       : table_{table}, active_{active}, rank_{popcount(active & simt::lanes_below())}, lanes_{popcount(active)} {}
 
   /// Takes the run if all of it is free. If it is to be `behind_block`, the unit before it must be
@@ -79,7 +79,7 @@ class take {
     for (u32 i = 0; i < Each; ++i)
       if (i < ours && glance<Each>(run.first_word() + base + i).locked()) held |= 1u << i;
     u32 const first_held = lowest_or(held, ours);
-    u32 const holding = simt::ballot(active_, first_held < ours);
+    lane_mask const holding = simt::ballot(active_, first_held < ours);
     bool const above = (holding & simt::lanes_below()) != 0;
     u32 const tries = above ? 0 : first_held;
     u64 first_taken = none, last_taken = none;
@@ -95,7 +95,7 @@ class take {
       if (first_taken == none) first_taken = unit + lowest_bit(lost);
     }
     u32 const first_failed = lowest_or(~got & low_mask32(ours), ours);
-    u32 const failing = simt::ballot(active_, first_failed < ours);
+    lane_mask const failing = simt::ballot(active_, first_failed < ours);
     u32 const kept = (failing & simt::lanes_below()) != 0 ? 0 : first_failed;
     WARPHEAP_NO_UNROLL
     for (u32 rest = got & ~low_mask32(kept); rest != 0; rest &= rest - 1)
@@ -103,7 +103,7 @@ class take {
     u32 const last = failing != 0 ? lowest_bit(failing) : highest_bit(active_);
     u32 const end = simt::shuffle(active_, base + kept, last);
     locked = end < words ? end : words;
-    u32 const losing = simt::ballot(active_, last_taken != none);
+    lane_mask const losing = simt::ballot(active_, last_taken != none);
     if (losing != 0)
       return {run_taken::lost, simt::shuffle(active_, first_taken, lowest_bit(losing)),
               simt::shuffle(active_, last_taken, highest_bit(losing))};
@@ -138,7 +138,7 @@ class take {
   }
 
   table_type table_;
-  u32 active_;
+  lane_mask active_;
   u32 rank_;
   u32 lanes_;
 };

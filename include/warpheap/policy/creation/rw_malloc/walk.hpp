@@ -34,7 +34,7 @@ class walk {
   static constexpr u64 none = table_type::none;
   static constexpr u32 lane_words = Config.words_per_lane, lane_units = 32 * lane_words;
 
-  WARPHEAP_DEVICE walk(table_type const& table, u32 active)
+  WARPHEAP_DEVICE walk(table_type const& table, lane_mask active)
       : table_{table},
         active_{active},
         rank_{popcount(active & simt::lanes_below())},
@@ -52,7 +52,7 @@ class walk {
     u32 const lanes = popcount(active_), words = table_.words(), window = lane_words * lanes;
     if (wish.units > 32 * window) wish.units = 0;  // no window has that
     u64 unit = none;
-    u32 needing = simt::ballot(active_, wish.units != 0);
+    lane_mask needing = simt::ballot(active_, wish.units != 0);
     for (u32 idle_windows = 0; needing != 0 && idle_windows < most;) {
       ++steps_;
       u32 first = words > window ? random_.below(words - window + 1) : 0;
@@ -64,7 +64,7 @@ class walk {
         unit = u64{32} * first + place;
         wish.units = 0;
       }
-      u32 const left = simt::ballot(active_, wish.units != 0);
+      lane_mask const left = simt::ballot(active_, wish.units != 0);
       idle_windows = left == needing ? idle_windows + 1 : 0;
       needing = left;
       if (idle_windows >= least_idle_windows && was_full_once_) break;
@@ -81,10 +81,10 @@ class walk {
   static constexpr u32 least_idle_windows = 2;
 
   /// Looks at one window, a word a lane. Returns where in it the lane's block starts.
-  WARPHEAP_DEVICE u32 look(u32 first, u32 needing, window_wish wish) {
+  WARPHEAP_DEVICE u32 look(u32 first, lane_mask needing, window_wish wish) {
     u32 const index = first + rank_;
     bool const exists = index < table_.words();
-    walk_word seen = exists ? table_.look_at(index) : walk_word{full_mask};
+    walk_word seen = exists ? table_.look_at(index) : walk_word{full_word};
     was_full_once_ = simt::ballot(active_, exists && unit_word::is_watched(seen)) != 0;
     u32 const least = least_wanted(needing, wish);
     u32 left = seen.locked() ? 0 : without_short_runs(seen.free(), least);
@@ -102,12 +102,12 @@ class walk {
 
   /// As look(), with several words a lane. A function of its own, because look() as a loop of one
   /// turn would become other machine code.
-  WARPHEAP_DEVICE u32 look_wide(u32 first, u32 needing, window_wish wish) {
+  WARPHEAP_DEVICE u32 look_wide(u32 first, lane_mask needing, window_wish wish) {
     u32 const index = first + lane_words * rank_, words = table_.words();
     walk_word seen[lane_words];
     bool watched = false;
     for (u32 k = 0; k < lane_words; ++k) {
-      seen[k] = index + k < words ? table_.look_at(index + k) : walk_word{full_mask};
+      seen[k] = index + k < words ? table_.look_at(index + k) : walk_word{full_word};
       watched = watched || unit_word::is_watched(seen[k]);
     }
     was_full_once_ = simt::ballot(active_, watched) != 0;
@@ -130,7 +130,7 @@ class walk {
   }
 
   /// The least number of units that a lane wants, or 31 if all want more.
-  WARPHEAP_DEVICE u32 least_wanted(u32 needing, window_wish wish) const {
+  WARPHEAP_DEVICE u32 least_wanted(lane_mask needing, window_wish wish) const {
     u32 wanted = 0;
     if (needing >> simt::lane_id() & 1) wanted = 1u << (wish.units < 31 ? wish.units : 31);
     return lowest_bit(simt::reduce_or(active_, wanted));
@@ -142,13 +142,13 @@ class walk {
     u32 place = nowhere;
     u32 const phase = static_cast<u32>(u64{32} * first % wish.grid);
     for (;;) {
-      u32 const needing = simt::ballot(active_, wish.units != 0 && place == nowhere);
-      u32 const having = simt::ballot(active_, left.any());
+      lane_mask const needing = simt::ballot(active_, wish.units != 0 && place == nowhere);
+      lane_mask const having = simt::ballot(active_, left.any());
       if (needing == 0 || having == 0) return place;
       auto const [start, length] = lowest_run(left, having);
       u32 const beyond = (phase + start) % wish.grid, at = beyond != 0 ? start + wish.grid - beyond : start;
       bool const fits = wish.units != 0 && place == nowhere && at + wish.units <= start + length;
-      u32 const fitting = simt::ballot(active_, fits);
+      lane_mask const fitting = simt::ballot(active_, fits);
       if (fitting == 0) {
         // no lane's block fits
         for (u32 k = 0; k < lane_words; ++k) left.word[k] &= ~part(k, start, start + length);
@@ -166,7 +166,7 @@ class walk {
     u32 const mine = 2 * wish.units + (wish.is_parts ? 1 : 0);
     u32 const theirs = simt::shuffle(active_, mine, served), units = theirs / 2;
     u32 const from = simt::shuffle(active_, at, served), room = (end - from) / units;
-    u32 const alike = simt::ballot(active_, fits && mine == theirs);
+    lane_mask const alike = simt::ballot(active_, fits && mine == theirs);
     u32 const blocks = popcount(alike) < room ? popcount(alike) : room, to = from + blocks * units;
     u32 const turn = popcount(alike & simt::lanes_below());
     if ((alike >> simt::lane_id() & 1) != 0 && turn < blocks) place = from + turn * units;
@@ -200,24 +200,25 @@ class walk {
 
   /// The lowest run that the lanes of `having` have left, joined across words. No lane below them
   /// has anything left.
-  WARPHEAP_DEVICE run_found lowest_run(row_type left, u32 having) const {
+  WARPHEAP_DEVICE run_found lowest_run(row_type left, lane_mask having) const {
     u32 const giver = lowest_bit(having);
     auto const lowest = left.lowest_run();
-    u32 const above = active_ & ~low_mask32(giver + 1);
-    u32 const full = simt::ballot(active_, left.full());
-    u32 const stopping = above & ~full, next = stopping != 0 ? lowest_bit(stopping) : giver;
+    lane_mask const above = active_ & ~lanes_before(giver + 1);
+    lane_mask const full = simt::ballot(active_, left.full());
+    lane_mask const stopping = above & ~full;
+    u32 const next = stopping != 0 ? lowest_bit(stopping) : giver;
     u32 const theirs = simt::shuffle(active_, (lane_units * rank_ + lowest.start) << 8 | lowest.length, giver);
     u32 const at_start = simt::shuffle(active_, left.at_start(), next);
     run_found found{theirs >> 8, theirs & 255};
     if ((found.start + found.length) % lane_units == 0) {
-      u32 const between = above & full & (stopping != 0 ? low_mask32(next) : full_mask);
+      lane_mask const between = above & full & (stopping != 0 ? lanes_before(next) : full_mask);
       found.length += lane_units * popcount(between) + (stopping != 0 ? at_start : 0);
     }
     return found;
   }
 
   table_type table_;
-  u32 active_;
+  lane_mask active_;
   u32 rank_;
   random_sequence random_;
   u32 steps_ = 0;

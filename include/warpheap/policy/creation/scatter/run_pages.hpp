@@ -24,12 +24,13 @@ class run_pages {
   /// Claims the runs that were listed for lanes of `active`: short ones each lane its own, long
   /// ones all lanes together, one after the other. `listed` is the first page of the lane's run, or
   /// `none`. Returns `listed`, or `none` where a request for chunks was faster.
-  WARPHEAP_DEVICE u32 claim_listed(u32 active, u32 listed, u32 length) const {
+  WARPHEAP_DEVICE u32 claim_listed(lane_mask active, u32 listed, u32 length) const {
     bool const alone = length <= most_alone;
-    lane_group const group = alone ? group_of(1u << simt::lane_id()) : group_of(active);
+    lane_group const group = alone ? group_of(lane_bit(simt::lane_id())) : group_of(active);
     u32 mine = none;
     WARPHEAP_NO_UNROLL
-    for (u32 rest = alone ? u32{listed != none} : simt::ballot(active, listed != none); rest != 0; rest &= rest - 1) {
+    for (lane_mask rest = alone ? lane_mask{listed != none} : simt::ballot(active, listed != none); rest != 0;
+         rest &= rest - 1) {
       u32 const first = alone ? listed : simt::shuffle(active, listed, lowest_bit(rest));
       bool const good = claim(group, first, length);
       if (good && first == listed) mine = listed;

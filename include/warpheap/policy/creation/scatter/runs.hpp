@@ -61,7 +61,7 @@ class runs {
 
   WARPHEAP_DEVICE void* create_together(u64 length, u64 alignment) const {
     if (length > table_.pages()) return fail();
-    u32 const active = lanes_with_same(simt::active_mask(), table_);
+    lane_mask const active = lanes_with_same(simt::active_mask(), table_);
     run_request const mine{static_cast<u32>(length), alignment <= layout::page_bytes ? 0 : log2_floor(alignment)};
     u32 const page = serve(active, mine);
     return page == none ? fail() : table_.data(page);
@@ -72,28 +72,28 @@ class runs {
     return nullptr;
   }
 
-  WARPHEAP_DEVICE static bool leads(u32 active) { return (active & simt::lanes_below()) == 0; }
-  WARPHEAP_DEVICE static u32 rank_in(u32 active) { return popcount(active & simt::lanes_below()); }
+  WARPHEAP_DEVICE static bool leads(lane_mask active) { return (active & simt::lanes_below()) == 0; }
+  WARPHEAP_DEVICE static u32 rank_in(lane_mask active) { return popcount(active & simt::lanes_below()); }
   /// The value of the lowest lane of `active`.
   template <class T>
-  WARPHEAP_DEVICE static T to_all(u32 active, T value) {
+  WARPHEAP_DEVICE static T to_all(lane_mask active, T value) {
     return simt::shuffle(active, value, lowest_bit(active));
   }
 
   /// The first page of a run for each lane; `none` where at one instant of the call there was none.
   /// All lanes of `active` call together, as wherever a function takes a group, each with its
   /// request.
-  WARPHEAP_DEVICE u32 serve(u32 active, run_request const& request) const {
+  WARPHEAP_DEVICE u32 serve(lane_mask active, run_request const& request) const {
     u32 page = unanswered;
     place mine;
     WARPHEAP_NO_UNROLL
     for (;;) {
-      u32 const rest = simt::ballot(active, page == unanswered);
+      lane_mask const rest = simt::ballot(active, page == unanswered);
       if (rest == 0) return page;
       // One request at a time, for all lanes that make it; all lanes search.
       run_request const wish{simt::shuffle(active, request.length, lowest_bit(rest)),
                              simt::shuffle(active, request.alignment, lowest_bit(rest))};
-      u32 const asking = simt::ballot(active, page == unanswered && request == wish);
+      lane_mask const asking = simt::ballot(active, page == unanswered && request == wish);
       // The search is to see what any of us knows to have been freed.
       simt::sync_warp(active);
       u32 listed = search_next;
@@ -180,7 +180,7 @@ class runs {
   /// Closes the open round, lists runs for it, publishes the answer, and frees the mutex.
   ///
   /// next   what the round that is opened asks for, unless it is changed before somebody joins
-  WARPHEAP_DEVICE void search(u32 active, run_request const& next) const {
+  WARPHEAP_DEVICE void search(lane_mask active, run_request const& next) const {
     run_round const closed{to_all(active, leads(active) ? close_round(next) : 0)};
     // The leader's acquire covers all lanes.
     simt::sync_warp(active);
@@ -231,7 +231,7 @@ class runs {
 
   /// Lists runs below where the walk is or, if there are none, runs of the whole heap. Lists none
   /// only if at one instant of the search there were none.
-  WARPHEAP_DEVICE void find_runs(u32 active, run_request const& wish, u32 most, walk& down) const {
+  WARPHEAP_DEVICE void find_runs(lane_mask active, run_request const& wish, u32 most, walk& down) const {
     enum : u32 { near_the_hint, everywhere, everywhere_again };
     u64 trace = 0;  // of the first look at everything, less that of the second
     WARPHEAP_NO_UNROLL
@@ -253,7 +253,7 @@ class runs {
   /// Lists the highest runs below where the walk is, up to `most`; where they are rare, it stops at
   /// enough for a warp. If none was found, `trace` sums up what was seen (search.hpp, look()).
   /// Lanes side by side, each at a region.
-  WARPHEAP_DEVICE void list_runs(u32 active, run_request const& wish, u32 most, reading how, u64& trace,
+  WARPHEAP_DEVICE void list_runs(lane_mask active, run_request const& wish, u32 most, reading how, u64& trace,
                                  walk& down) const {
     u32 const access_block_regions = table_.access_block_regions();
     u64 const reach = u64{looks_a_page} * most * wish.length;
@@ -306,7 +306,7 @@ class runs {
 
   /// Takes the walk down over the regions below `end`, at most `count`. Each lane has the `free`
   /// pages of one region.
-  WARPHEAP_DEVICE void list_runs_of(u32 active, u32 end, u32 count, u64 free, run_request const& wish, u32 most,
+  WARPHEAP_DEVICE void list_runs_of(lane_mask active, u32 end, u32 count, u64 free, run_request const& wish, u32 most,
                                     walk& down) const {
     u32 shown = count < popcount(active) ? count : popcount(active);
     constexpr u32 unused = 64 - Config.region_pages;
@@ -315,7 +315,7 @@ class runs {
     u32 const at_once =
         simt::ballot(active, free != 0) == 0 || simt::ballot(active, ~free << unused != 0) == 0 ? shown : 1;
     WARPHEAP_NO_UNROLL
-    for (u32 rest = active; shown != 0 && down.found < most; rest &= rest - 1) {
+    for (lane_mask rest = active; shown != 0 && down.found < most; rest &= rest - 1) {
       end -= at_once;
       shown -= at_once;
       u64 const pages = simt::shuffle(active, free, lowest_bit(rest));
@@ -334,7 +334,7 @@ class runs {
   }
 
   /// Lists the runs at the upper end of the free stretch in which the walk is.
-  WARPHEAP_DEVICE void list_stretch(u32 active, run_request const& wish, u32 most, walk& down) const {
+  WARPHEAP_DEVICE void list_stretch(lane_mask active, run_request const& wish, u32 most, walk& down) const {
     WARPHEAP_NO_UNROLL
     while (down.found < most && down.top - down.at >= wish.length) {
       u32 count = 1;

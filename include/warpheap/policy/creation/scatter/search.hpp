@@ -77,7 +77,8 @@ class search {
   /// leader   of the lane's group: lanes of `active` with one request, which get one answer
   /// named    page that was found lately, or `none`
   /// certain  set where `none` is the answer; else the lane calls again
-  WARPHEAP_DEVICE u32 sweep(u32 active, u32 leader, chunk_request const& request, u32 named, bool& certain) const {
+  WARPHEAP_DEVICE u32 sweep(lane_mask active, u32 leader, chunk_request const& request, u32 named,
+                            bool& certain) const {
     u64 const number = begin_pass(table_.searches_begun(), active);
     // From a region of our own: searchers that start together would all come to the same page.
     u32 start = named != none ? named / Config.region_pages : scale_below(lane_random_bits(), table_.regions());
@@ -106,7 +107,7 @@ class search {
   }
 
  private:
-  WARPHEAP_DEVICE static bool leads(u32 active) { return (active & simt::lanes_below()) == 0; }
+  WARPHEAP_DEVICE static bool leads(lane_mask active) { return (active & simt::lanes_below()) == 0; }
 
   static constexpr u32 attempts = 4;  // regions of an access block before the next one is in use
   static constexpr u32 units_bits = page_word::units_bits;
@@ -190,7 +191,7 @@ class search {
   /// how     lately at the first look: a stale value whose version is still the newest at the
   ///         second look was true in between. newest at the second
   // NOLINTNEXTLINE(readability-function-cognitive-complexity): apart, mixed sizes took 5% longer
-  WARPHEAP_DEVICE void look(u32 active, chunk_request const& request, u32 start, reading how, u64& trace,
+  WARPHEAP_DEVICE void look(lane_mask active, chunk_request const& request, u32 start, reading how, u64& trace,
                             sighting& seen_pages) const {
     u32 const access_blocks = table_.access_blocks();
     u32 const orders = simt::reduce_or(active, span(order_of(request.units)));
@@ -218,8 +219,8 @@ class search {
 
   /// Looks at the pages of a region for all lanes of `active`, each of which has a region or
   /// `none`. A page in use matters to some of the lanes if its chunks are of one of `orders`.
-  WARPHEAP_DEVICE void look_at_region(u32 active, u32 region, u32 orders, chunk_request const& request, reading how,
-                                      u64& trace, sighting& seen_pages) const {
+  WARPHEAP_DEVICE void look_at_region(lane_mask active, u32 region, u32 orders, chunk_request const& request,
+                                      reading how, u64& trace, sighting& seen_pages) const {
     u32 pages = 0;
     if (region != none) {
       pages = table_.pages_of(region);
@@ -246,10 +247,10 @@ class search {
   }
 
   /// Shows each page that a lane saw with room to all lanes, until all have one.
-  WARPHEAP_DEVICE static void show(u32 active, bool serves, u32 page, u32 units, chunk_request const& request,
+  WARPHEAP_DEVICE static void show(lane_mask active, bool serves, u32 page, u32 units, chunk_request const& request,
                                    sighting& seen_pages) {
     WARPHEAP_NO_UNROLL
-    for (u32 rest = simt::ballot(active, serves); rest != 0 && simt::ballot(active, seen_pages.page == none) != 0;
+    for (lane_mask rest = simt::ballot(active, serves); rest != 0 && simt::ballot(active, seen_pages.page == none) != 0;
          rest &= rest - 1) {
       u32 const shown = simt::shuffle(active, page, lowest_bit(rest));
       u32 const its_units = simt::shuffle(active, units, lowest_bit(rest));

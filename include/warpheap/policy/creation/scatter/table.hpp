@@ -178,8 +178,8 @@ class table : public page_pool<Config> {
     return seen.is_free() || (!seen.is_full() && request.suits(seen.units()));
   }
 
-  /// Takes up to `wanted` chunks, at most 32, of a page whose word was `seen` lately. None if the
-  /// page has no room for the request or has changed. Any lane alone.
+  /// Takes up to `wanted` chunks of one segment of a page, whose word was `seen` lately. None if
+  /// the page has no room for the request or has changed. Any lane alone.
   ///
   /// Where    inlined: for the path that is part of every kernel, whose rare parts are calls;
   ///          called: for a path that is a call

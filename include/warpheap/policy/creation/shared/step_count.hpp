@@ -29,9 +29,9 @@ struct walk_steps_taken {
 
 /// Adds the steps and collisions of the lanes of `active`, all of which call, to the words of a
 /// walk_steps_taken.
-WARPHEAP_DEVICE inline void count_steps(u64* words, u32 active, u32 steps, u32 collisions = 0) {
+WARPHEAP_DEVICE inline void count_steps(u64* words, lane_mask active, u32 steps, u32 collisions = 0) {
   u64 sum = 0, most = 0, collided = 0;
-  for (u32 rest = active; rest; rest &= rest - 1) {
+  for (lane_mask rest = active; rest; rest &= rest - 1) {
     u64 const theirs = simt::shuffle(active, steps, lowest_bit(rest));
     sum += theirs;
     most = theirs > most ? theirs : most;

@@ -28,13 +28,13 @@ struct walk_word {
 
   WARPHEAP_HOST_DEVICE constexpr bool locked() const { return (word & lock_bit) != 0; }
   /// Free pages. The holder of a locked word may be about to take some of them.
-  WARPHEAP_HOST_DEVICE constexpr u32 free(u32 valid = full_mask) const { return ~static_cast<u32>(word) & valid; }
+  WARPHEAP_HOST_DEVICE constexpr u32 free(u32 valid = full_word) const { return ~static_cast<u32>(word) & valid; }
   /// Free pages, in words of 64 pages.
   WARPHEAP_HOST_DEVICE constexpr u64 free(u64 valid) const { return ~word & valid; }
 };
 
 static_assert(walk_word{walk_word::lock_bit | 5}.free(7u) == 2 && walk_word{walk_word::lock_bit}.locked());
 static_assert(walk_word{5}.free(~u64{0}) == ~u64{5});
-static_assert(walk_word{full_mask}.free() == 0 && !walk_word{full_mask}.locked());
+static_assert(walk_word{full_word}.free() == 0 && !walk_word{full_word}.locked());
 
 }  // namespace warpheap

@@ -91,7 +91,7 @@ class block_release {
 
   /// Frees a block that starts at `memory` by `header`.
   WARPHEAP_DEVICE outcome release_block(void const* memory, u32 slab, u32 index, slab_header header) const {
-    u32 const active = simt::active_mask();
+    lane_mask const active = simt::active_mask();
     u32 const lane = simt::lane_id();
     group_release mine{freed, {}};
     if (active != full_mask || !are_in_a_row(memory, index, header)) {
@@ -99,7 +99,7 @@ class block_release {
     } else {
       // The other lanes' last writes to their blocks come before the leader's release.
       simt::sync_warp(full_mask);
-      row_release row{opaque(0u), opaque(0u)};
+      row_release row{opaque(0u), opaque(lane_mask{0})};
       if (lane == 0) row = release_row(slab, index, header, row, mine.to_fix_up);
       simt::sync_warp(full_mask);  // as below
       u32 const trouble = simt::shuffle(full_mask, row.trouble, 0);
@@ -129,8 +129,8 @@ class block_release {
 
   /// What lane 0 found as it freed blocks in a row, one for each lane.
   struct row_release {
-    u32 trouble;  ///< 0: none; 2: the slab has changed its class; 1: any other
-    u32 lost;     ///< lanes whose block was not taken
+    u32 trouble;     ///< 0: none; 2: the slab has changed its class; 1: any other
+    lane_mask lost;  ///< lanes whose block was not taken
   };
 
   /// `good` is what it returns if there is no trouble. to_fix_up: as in group_release.
@@ -139,7 +139,7 @@ class block_release {
     u64 const bits = u64{full_mask} << (index % 64);
     u64 const missing = bits & ~table_.blocks(slab).release(index / 64, bits);
     WARPHEAP_POINT("free.before_subtract");
-    u32 const lost = static_cast<u32>(missing >> (index % 64));
+    lane_mask const lost = static_cast<lane_mask>(missing >> (index % 64));
     if (lost == full_mask) return {1, lost};
     slab_state const now = table_.subtract(slab, popcount(~lost), 0);
     if (lost == 0 && now.is_in_order(header.size_class())) return good;
@@ -153,7 +153,7 @@ class block_release {
   };
 
   /// Frees blocks of lanes that are not all in a row, but for the fix-up.
-  WARPHEAP_DEVICE static group_release release_groups(slab_table table, u32 active, u32 slab, u32 index,
+  WARPHEAP_DEVICE static group_release release_groups(slab_table table, lane_mask active, u32 slab, u32 index,
                                                       u32 size_class) {
     block_release const self{table};
     // Mostly a whole warp: with a constant mask the compiler need not sort lanes by mask.
@@ -166,12 +166,12 @@ class block_release {
   struct shared_release {
     u64 cleared;     ///< the leader's: bits that were set in the word of its block
     slab_state now;  ///< the leader's: the slab's word after the subtraction
-    u32 mask;        ///< the group
+    lane_mask mask;  ///< the group
     bool suffices;   ///< in every group of the calling lanes: each block was taken and is free now
   };
 
   /// Clears and subtracts the bits of these lanes, by one operation for each bitmap word.
-  WARPHEAP_DEVICE shared_release release_together(u32 active, u32 slab, u32 index, u32 size_class) const {
+  WARPHEAP_DEVICE shared_release release_together(lane_mask active, u32 slab, u32 index, u32 size_class) const {
     u64 const word = u64{slab} * table_.geometry().words() + index / 64;
     // Lanes may differ in heap and header (slab.F2). The sum lies in the heap's metadata, so it
     // tells heap and word. The class, 6 bits, stays clear of addresses.
@@ -196,15 +196,15 @@ class block_release {
   }
 
   /// What came of each lane's free, of what the lanes of `active` did together.
-  WARPHEAP_DEVICE static outcome outcome_of(u32 active, u32 index, u32 size_class, shared_release const& shared) {
+  WARPHEAP_DEVICE static outcome outcome_of(lane_mask active, u32 index, u32 size_class, shared_release const& shared) {
     lane_group const group = group_of(shared.mask);
     outcome mine = freed;
     if (!shared.suffices) {
       bool const is_strange = shared.cleared != 0 && shared.now.size_class() != size_class;
-      u32 const strange = simt::ballot(active, group.leads && is_strange);
+      lane_mask const strange = simt::ballot(active, group.leads && is_strange);
       u64 const cleared = simt::shuffle(active, shared.cleared, group.leader);
       // Of lanes that freed one block together, one did.
-      u32 const same = simt::match_any(active, index) & group.mask;
+      lane_mask const same = simt::match_any(active, index) & group.mask;
       if (!((cleared >> (index % 64)) & 1) || !group_of(same).leads) mine = missed;
       else if (((strange >> group.leader) & 1) && index != 0) mine = misled;
     }

@@ -19,10 +19,10 @@ class block_service {
   /// Blocks of `block_bytes` bytes for all lanes of `active` at once, each of its own class;
   /// nullptr if there is none. A full warp that asks one heap for one class goes first: 100
   /// instructions take 32,768 warps 3 us.
-  WARPHEAP_DEVICE void* create(u32 active, u32 size_class, u32 block_bytes) const {
+  WARPHEAP_DEVICE void* create(lane_mask active, u32 size_class, u32 block_bytes) const {
     // Lanes that ask one heap for one class. The heap is part of the key, since lanes of a warp may
     // call at one place with different heaps; metadata lie at multiples of 4 KiB.
-    u32 const alike = simt::match_any(active, reinterpret_cast<u64>(table_.metadata()) | size_class);
+    lane_mask const alike = simt::match_any(active, reinterpret_cast<u64>(table_.metadata()) | size_class);
     u32 const salt = static_cast<u32>(simt::clock()) >> 4;  // picks the cache
     u32 const lane = opaque(simt::lane_id());
     u64 const none = opaque(attempt::unserved);  // computed once
@@ -103,7 +103,8 @@ class block_service {
 
   /// Up to `wanted` blocks of a word at random that were free.
   WARPHEAP_DEVICE word_bits free_bits(u32 slab, u32 capacity, u32 wanted, u32 salt) const {
-    u32 const random = mix32(salt + simt::lanes_below()), word = scale_below(random, (capacity + 63) / 64);
+    u32 const random = mix32(salt + static_cast<u32>(u64{simt::lanes_below()})),
+              word = scale_below(random, (capacity + 63) / 64);
     u64 const free = ~table_.blocks(slab).load(word) & slab_table::valid_mask(capacity, word);
     // From a random bit on: the lowest free blocks are what all others take.
     return {word * 64, rotate_left(lowest_bits(rotate_left(free, random), wanted), 0 - random)};
@@ -125,12 +126,12 @@ class block_service {
   /// Blocks for lanes in groups of those that are `alike`. All lanes of `active` call: collectives
   /// of many masks would run one after the other. got: what a full warp has got so far: all lanes
   /// have the leader's word, and the leader its bits.
-  WARPHEAP_DEVICE static void* serve_groups(slab_table table, u32 active, u32 alike, u32 size_class, u32 block_bytes,
-                                            attempt got, u32 salt) {
+  WARPHEAP_DEVICE static void* serve_groups(slab_table table, lane_mask active, lane_mask alike, u32 size_class,
+                                            u32 block_bytes, attempt got, u32 salt) {
     block_service const self{table};
     // Lanes that need a slab each go alone.
     bool const alone = 2 * block_bytes > table.geometry().slab_bytes();
-    lane_group const group = group_of(alone ? 1u << simt::lane_id() : alike);
+    lane_group const group = group_of(alone ? lane_bit(simt::lane_id()) : alike);
     shared_attempt shared{got.word, 0, full_mask};
     if (!group.leads) got = {attempt::unserved, 0};
     if (alike != full_mask || shared.first >= attempt::waits) {
@@ -147,13 +148,13 @@ class block_service {
   }
 
   struct shared_attempt {
-    u64 first;     ///< word of the leader's attempt
-    u64 bits;      ///< its bits
-    u32 unserved;  ///< lanes of groups that are not served
+    u64 first;           ///< word of the leader's attempt
+    u64 bits;            ///< its bits
+    lane_mask unserved;  ///< lanes of groups that are not served
   };
 
   /// What the leaders have got, for each lane of its group. All lanes of `active` call.
-  WARPHEAP_DEVICE static shared_attempt share_attempt(u32 active, lane_group const& group, attempt const& got) {
+  WARPHEAP_DEVICE static shared_attempt share_attempt(lane_mask active, lane_group const& group, attempt const& got) {
     // The leader's acquire is every lane's: the old owners' writes happen before our return.
     simt::sync_warp(active);
     shared_attempt shared{simt::shuffle(active, got.word, group.leader), 0, 0};
@@ -171,8 +172,8 @@ class block_service {
   }
 
   /// The rest of serve_groups(), after each leader's attempt. All lanes of whole groups call.
-  WARPHEAP_COLD static void* serve_slowly(slab_table table, u32 active, u32 group_mask, u32 size_class, u32 salt,
-                                          slab_reservation reserved, u64 bits) {
+  WARPHEAP_COLD static void* serve_slowly(slab_table table, lane_mask active, lane_mask group_mask, u32 size_class,
+                                          u32 salt, slab_reservation reserved, u64 bits) {
     block_service const self{table};
     slab_refill refill;
     u64 claimed = bits;
@@ -187,7 +188,7 @@ class block_service {
       if (claimed == 0) claimed = refill_and_claim(table, refill, reserved, size_class, popcount(group_mask));
       refill.begin_again();
       shared_claim const mine = self.share(active, group_mask, size_class, claimed, reserved);
-      u32 const seekers = simt::ballot(active, mine.is_none);
+      lane_mask const seekers = simt::ballot(active, mine.is_none);
       if (mine.is_none) return scan(table, seekers, group_mask, size_class);
       active = simt::ballot(active & ~seekers, mine.block == nullptr);
       if (mine.block != nullptr) return mine.block;
@@ -212,7 +213,7 @@ class block_service {
   }
 
   /// The answer for groups whose refills have ended. All lanes of `active` call, whole groups.
-  WARPHEAP_COLD static void* scan(slab_table table, u32 active, u32 group_mask, u32 size_class) {
+  WARPHEAP_COLD static void* scan(slab_table table, lane_mask active, lane_mask group_mask, u32 size_class) {
     block_service const self{table};
     u32 const random = scale_below(lane_random_bits(), table.geometry().slabs());
     lane_group const all = group_of(group_mask);
@@ -225,9 +226,9 @@ class block_service {
       bool const is_none = group.leads && scan.finds_none(table.opaque(), warpheap::opaque(size_class));
       if ((simt::ballot(active, is_none) >> group.leader) & 1) scan.pass_round(table);
       u32 const mine = scan.look(table.opaque(), warpheap::opaque(size_class), group.size);
-      u32 const finders = simt::ballot(active, mine != scan_cursor::none) & group.mask;
+      lane_mask const finders = simt::ballot(active, mine != scan_cursor::none) & group.mask;
       // All finders, or none: lanes of a group are in one round.
-      u32 const by_count = simt::ballot(active, mine != scan_cursor::none && scan.is_hasty()) & group.mask;
+      lane_mask const by_count = simt::ballot(active, mine != scan_cursor::none && scan.is_hasty()) & group.mask;
       u32 const finder = lowest_bit(first_not_empty(by_count, finders, group.mask));
       u32 const slab = simt::shuffle(active, mine, finder);
       bool passes = by_count != 0;
@@ -240,7 +241,7 @@ class block_service {
         if (reserved.blocks() != 0)
           claimed = block_service{table.opaque()}.claim(reserved, warpheap::opaque(size_class));
       }
-      u32 const passing = simt::ballot(active, passes), served = simt::ballot(active, claimed != 0);
+      lane_mask const passing = simt::ballot(active, passes), served = simt::ballot(active, claimed != 0);
       void* block = nullptr;
       if (served != 0) block = self.share(active, group_mask, size_class, claimed, reserved).block;
       bool const passed = finder == simt::lane_id() && ((passing >> group.leader) & 1) != 0;
@@ -257,7 +258,7 @@ class block_service {
     }
   }
 
-  WARPHEAP_DEVICE static u32 first_not_empty(u32 first, u32 second, u32 third) {
+  WARPHEAP_DEVICE static lane_mask first_not_empty(lane_mask first, lane_mask second, lane_mask third) {
     if (first != 0) return first;
     return second != 0 ? second : third;
   }
@@ -268,7 +269,7 @@ class block_service {
   };
 
   /// The last ranks go first: the leader leads to the end, and a served lane holds no register.
-  WARPHEAP_DEVICE shared_claim share(u32 active, u32 group_mask, u32 size_class, u64 claimed,
+  WARPHEAP_DEVICE shared_claim share(lane_mask active, lane_mask group_mask, u32 size_class, u64 claimed,
                                      slab_reservation reserved) const {
     // The leader's acquire is every lane's: the old owners' writes happen before our return.
     simt::sync_warp(active);

@@ -45,7 +45,7 @@ class slab_table {
   WARPHEAP_DEVICE slab_table opaque() const { return {base_, {warpheap::opaque(geometry_.packed)}}; }
 
   /// `lane`'s table. All lanes of `mask` call.
-  WARPHEAP_DEVICE slab_table of_lane(u32 mask, u32 lane) const {
+  WARPHEAP_DEVICE slab_table of_lane(lane_mask mask, u32 lane) const {
     u64 const base = simt::shuffle(mask, reinterpret_cast<u64>(base_), lane);
     return {reinterpret_cast<u8*>(base), {simt::shuffle(mask, geometry_.packed, lane)}};
   }

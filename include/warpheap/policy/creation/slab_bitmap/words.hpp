@@ -44,7 +44,7 @@ enum class slab_kind : u32 { free = 0, locked = 1, live = 2, run = 3 };
 ///   slab.D7  the words of a free slab, and of a live slab with used = 0, are zero, in the order of
 ///       their changes; a third thread may see used = 0 before the last zero. Tails are masked by
 ///       class, never stored.
-///   slab.D8  over-reservations <= 32 for each resident warp, so used < 2^20.
+///   slab.D8  over-reservations <= warp_lanes for each resident warp, so used < 2^20.
 struct slab_state {
   static constexpr u64 used_mask = (u64{1} << 20) - 1;
   static constexpr u32 class_shift = 20;
@@ -195,20 +195,24 @@ struct slab_supply {
 ///   63 62 61    56 55 54   32 31      0
 ///  | 0 | L | blocks | N | place |  slab  |   L: it reached its high watermark by this reservation
 ///                                            N: `place` is a bump cursor below the capacity
+/// With warps of 64 lanes, `blocks` has a bit more and `place` one less.
 class slab_reservation {
+  static constexpr u32 place_shift = 32, blocks_shift = warp_lanes == 32 ? 56 : 55, place_bits = blocks_shift - 33;
+
  public:
-  static constexpr u32 nowhere = (1u << 23) - 1;  ///< `place` of a reservation that named no block
+  /// `place` of a reservation that named no block.
+  static constexpr u32 nowhere = (1u << place_bits) - 1;
 
   slab_reservation() = default;
   WARPHEAP_HOST_DEVICE explicit slab_reservation(u64 word) : word_{word} {}
   WARPHEAP_HOST_DEVICE slab_reservation(u32 slab, u32 blocks, u32 place)
-      : word_{u64{blocks} << 56 | u64{place} << 32 | slab} {}
+      : word_{u64{blocks} << blocks_shift | u64{place} << place_shift | slab} {}
 
   WARPHEAP_HOST_DEVICE u64 word() const { return word_; }
   WARPHEAP_HOST_DEVICE u32 slab() const { return static_cast<u32>(word_); }
-  /// Reserved and not yet claimed, at most 32; 0: there was no room.
-  WARPHEAP_HOST_DEVICE u32 blocks() const { return static_cast<u32>(word_ >> 56) & 63; }
-  WARPHEAP_HOST_DEVICE u32 place() const { return static_cast<u32>(word_ >> 32) & nowhere; }
+  /// Reserved and not yet claimed, at most warp_lanes; 0: there was no room.
+  WARPHEAP_HOST_DEVICE u32 blocks() const { return static_cast<u32>(word_ >> blocks_shift) & (2 * warp_lanes - 1); }
+  WARPHEAP_HOST_DEVICE u32 place() const { return static_cast<u32>(word_ >> place_shift) & nowhere; }
   WARPHEAP_HOST_DEVICE bool is_new() const { return (word_ & new_bit) != 0; }
   WARPHEAP_HOST_DEVICE bool reaches_high() const { return (word_ & reaches_high_bit) != 0; }
 
@@ -223,7 +227,7 @@ class slab_reservation {
   }
 
  private:
-  static constexpr u64 new_bit = u64{1} << 55, reaches_high_bit = u64{1} << 62;
+  static constexpr u64 new_bit = u64{1} << (blocks_shift - 1), reaches_high_bit = u64{1} << 62;
 
   u64 word_ = 0;
 };

@@ -97,7 +97,7 @@ struct decommit_units {
       u32 until = 0;
       if (simt::lane_id() == 0) until = committed_units{table}.take(unit, first << Table::unit_order);
       u32 const taken = simt::shuffle(full_mask, until, 0) >> Table::unit_order;
-      for (u32 each = unit + simt::lane_id(); each < taken; each += 32)
+      for (u32 each = unit + simt::lane_id(); each < taken; each += warp_lanes)
         table.mark_uncommitted(each << Table::unit_order);
       if (taken == 0 && simt::lane_id() == 0) atomic_ref<u64>{*stay}.fetch_add(1, order::relaxed);
       unit = taken != 0 ? taken : unit + 1;

@@ -32,7 +32,7 @@ struct list_sub_blocks {
       // a block that its owner has not framed
       if (!header->is_live() && !header->was_live()) return;
       if (header->is_live())
-        found[i * warp_lanes + index] = {reinterpret_cast<u64>(header->sub_block()), header->bytes()};
+        found[i * sub_block_header::most + index] = {reinterpret_cast<u64>(header->sub_block()), header->bytes()};
       // coalesce.P4
       header = reinterpret_cast<sub_block_header const*>(header->sub_block() + header->bytes());
     }
@@ -48,7 +48,7 @@ void for_each_live_sub_block(std::vector<u64> const& created, Visitor visit) {
     size_t const count = (std::min)(at_once, created.size() - first);
     device_buffer<u64> const blocks{
         {created.begin() + static_cast<i64>(first), created.begin() + static_cast<i64>(first + count)}};
-    device_buffer<listed_sub_block> const found(count * warp_lanes);
+    device_buffer<listed_sub_block> const found(count * sub_block_header::most);
     launch(shape_for(count), list_sub_blocks{}, static_cast<u64 const*>(blocks.data()), u64{count}, found.data());
     synchronize(stream_view{});
     for (auto const& each : found.to_host())

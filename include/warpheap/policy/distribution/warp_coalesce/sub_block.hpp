@@ -34,6 +34,8 @@ struct alignas(16) sub_block_header {
   u32 live;  ///< of header 0 alone
 
   static constexpr size_t unit = 16;
+  /// Sub-blocks of a created block.
+  static constexpr u32 most = 32;
   /// The largest payload of a sub-block, in units; no device has as much.
   static constexpr u64 most_units = (u64{1} << 36) - 1;
 

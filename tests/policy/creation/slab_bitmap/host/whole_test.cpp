@@ -220,7 +220,7 @@ TEST(SlabBitmap, ContainsThePoolAndNothingElse) {
 
 /// The lanes of a mask ask together, each for its own size.
 struct ask_as_a_warp {
-  WARPHEAP_DEVICE void operator()(test::slab_allocator heap, u32 mask, u64 const* sizes, answer* answers) const {
+  WARPHEAP_DEVICE void operator()(test::slab_allocator heap, lane_mask mask, u64 const* sizes, answer* answers) const {
     u32 const lane = simt::lane_id();
     if ((mask >> lane & 1) == 0) return;
     void* const block = heap.create_warp(mask, sizes[lane]);
@@ -230,20 +230,22 @@ struct ask_as_a_warp {
 
 TEST(SlabBitmap, ServesEachLaneOfAWarpItsOwnSize) {
   test::for_each_schedule(40, [] {
-    tiny_pool const pool{40};
+    constexpr u32 slabs = warp_lanes + 8;
+    tiny_pool const pool{slabs};
     random_sequence random{test::schedule_seed()};
     constexpr u64 all_sizes[] = {0, 1, 16, 16, 64, 64, 64, 1000, 8192, 16384, 16385, 40000};
-    std::vector<u64> sizes(32);
+    std::vector<u64> sizes(warp_lanes);
     for (auto& size : sizes) size = all_sizes[random.below(12)];
-    u32 const mask = test::schedule_seed() % 3 == 0 ? full_mask : random.next() | 2;
+    lane_mask const mask = test::schedule_seed() % 3 == 0 ? full_mask : static_cast<lane_mask>(mix(random.next())) | 2;
     device_buffer<u64> const list{sizes};
-    device_buffer<answer> const answers(32);
-    launch({1, 32}, ask_as_a_warp{}, pool.allocator(), mask, static_cast<u64 const*>(list.data()), answers.data());
+    device_buffer<answer> const answers(warp_lanes);
+    launch({1, warp_lanes}, ask_as_a_warp{}, pool.allocator(), mask, static_cast<u64 const*>(list.data()),
+           answers.data());
     synchronize();
     auto const said = answers.to_host();
     u64 const begin = reinterpret_cast<u64>(pool.allocator().table().pool());
-    model live{begin, 40};
-    for (u32 lane = 0; lane < 32; ++lane) {
+    model live{begin, slabs};
+    for (u32 lane = 0; lane < warp_lanes; ++lane) {
       bool const asks = (mask >> lane & 1) != 0 && sizes[lane] != 0;
       if (!asks) {
         EXPECT_EQ(said[lane].address, 0u);

@@ -119,7 +119,7 @@ class bin_allocator {
   /// Claims some blocks of a share; at least one. Any lane alone.
   WARPHEAP_DEVICE chosen_blocks choose(bin_share& share, u32 size_class) const {
     u32 const words = Layout::words(size_class);
-    u32 const random = mix32(static_cast<u32>(simt::clock()) + 32 * simt::sm_id() + simt::lane_id());
+    u32 const random = mix32(static_cast<u32>(simt::clock()) + warp_lanes * simt::sm_id() + simt::lane_id());
     bin_view const bin = table_.bin(share.page);
     u32 word = scale_below(random, words);
     // bins.N1: there are clear bits for us. Those that we do not see yet were cleared before.
@@ -141,11 +141,11 @@ class bin_allocator {
   WARPHEAP_COLD static void* serve_warp(table_type table, u32 size_class) {
     return bin_allocator{table}.serve(group_of(full_mask), size_class);
   }
-  WARPHEAP_COLD static void* serve_group(table_type table, u32 mask, u32 size_class) {
+  WARPHEAP_COLD static void* serve_group(table_type table, lane_mask mask, u32 size_class) {
     return bin_allocator{table}.serve(group_of(mask), size_class);
   }
   WARPHEAP_COLD static void* serve_alone(table_type table, u32 size_class) {
-    lane_group const alone = group_of(1u << simt::lane_id());
+    lane_group const alone = group_of(lane_bit(simt::lane_id()));
     bin_allocator const self{table};
     unit_grant const grant = source_type{table, size_class}.obtain(alone, 1);
     if (grant.units == 0) return self.refuse(1);
@@ -257,7 +257,7 @@ class bin_allocator {
   /// Frees blocks: by one operation those of the lanes here that lie in one bitmap word. False if
   /// our block was not live, or is a lower lane's too.
   WARPHEAP_DEVICE bool destroy_together(block_address const& at) const {
-    u32 const active = Layout::config.shares_requests ? simt::active_mask() : 1u << simt::lane_id();
+    lane_mask const active = Layout::config.shares_requests ? simt::active_mask() : lane_bit(simt::lane_id());
     // Headers are 128 bytes, so word and class fit beside their address. Lanes that saw different
     // classes are in different groups.
     u64 const word = reinterpret_cast<u64>(table_.header(at.page)) + at.index / 64 + at.role.size_class() * 8;
@@ -272,7 +272,7 @@ class bin_allocator {
     // No lane returns before the blocks are back: its next request must be served even if the heap
     // is otherwise full.
     simt::sync_warp(active);
-    u32 const whole = simt::ballot(active, popcount(cleared) == group.size);
+    lane_mask const whole = simt::ballot(active, popcount(cleared) == group.size);
     return (whole >> group.leader & 1) != 0 || is_ours(group.mask, at.index % 64, cleared);
   }
 
@@ -285,9 +285,9 @@ class bin_allocator {
 
   /// Whether our block is among those that the leader of `mask` freed, and is not a lower lane's
   /// too. All lanes of the mask call.
-  WARPHEAP_COLD static bool is_ours(u32 mask, u32 index, u64 cleared) {
+  WARPHEAP_COLD static bool is_ours(lane_mask mask, u32 index, u64 cleared) {
     bool ours = (simt::shuffle(mask, cleared, lowest_bit(mask)) >> index & 1) != 0;
-    for (u32 rest = mask; rest != 0; rest &= rest - 1) {
+    for (lane_mask rest = mask; rest != 0; rest &= rest - 1) {
       u32 const other = lowest_bit(rest), its_index = simt::shuffle(mask, index, other);
       if (other < simt::lane_id() && its_index == index) ours = false;
     }

@@ -101,7 +101,7 @@ class page_store {
   /// Ends a bin that no thread can reach, and frees its pages. Any lane alone.
   WARPHEAP_DEVICE void give_back(u32 page) const {
     auto const mutex = table_.chunk_mutex(arena_);
-    u32 const alone = 1u << simt::lane_id();
+    lane_mask const alone = lane_bit(simt::lane_id());
     u32 const chunk = table_.chunk_of(page);
     bin_view const bin = table_.bin(page);
     bin_role const role = bin.role();
@@ -123,7 +123,7 @@ class page_store {
   /// Returns a chunk without bins to the supply. False if the arena has none. Any lane alone.
   WARPHEAP_DEVICE bool return_idle_chunk() const {
     auto const mutex = table_.chunk_mutex(arena_);
-    u32 const alone = 1u << simt::lane_id();
+    lane_mask const alone = lane_bit(simt::lane_id());
     mutex.lock(alone);
     u32 chunk = first_listed();
     while (chunk != none && !is_idle(chunk)) chunk = next_listed(chunk);
@@ -140,7 +140,7 @@ class page_store {
   /// Bins of `pages` pages that the arena's chunks have room for. Any lane alone.
   WARPHEAP_DEVICE u64 bins_available(u32 pages) const {
     auto const mutex = table_.chunk_mutex(arena_);
-    u32 const alone = 1u << simt::lane_id();
+    lane_mask const alone = lane_bit(simt::lane_id());
     u64 bins = 0;
     mutex.lock(alone);
     for (u32 chunk = first_listed(); chunk != none; chunk = next_listed(chunk)) {

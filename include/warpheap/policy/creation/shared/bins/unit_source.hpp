@@ -92,7 +92,7 @@ class unit_source {
 
   /// Makes the bins that the semaphore waits for; returns how many units are ours. All lanes of the
   /// group call.
-  WARPHEAP_COLD static u32 make_batch(table_type table, u32 mask, u32 size_class, u32 arena, u32 wanted) {
+  WARPHEAP_COLD static u32 make_batch(table_type table, lane_mask mask, u32 size_class, u32 arena, u32 wanted) {
     lane_group const group = group_of(mask);
     u32 const bins = Layout::batch_for(size_class, wanted);
     u32 const made = make_bins(table, group, arena, size_class, bins, chunk_use::existing_or_new);
@@ -104,7 +104,8 @@ class unit_source {
     return units;
   }
 
-  WARPHEAP_DEVICE static unit_grant search_together(table_type table, u32 mask, u32 size_class, u32 home, u32 wanted) {
+  WARPHEAP_DEVICE static unit_grant search_together(table_type table, lane_mask mask, u32 size_class, u32 home,
+                                                    u32 wanted) {
     lane_group const group = group_of(mask);
     unit_grant grant{};
     if (group.leads) grant = search(table, size_class, home, wanted);
@@ -131,7 +132,7 @@ class unit_source {
     static_assert(Layout::capacity(Layout::classes - 1) >= 1);
     // A request is of one unit a lane, so there are at least as many lanes as bins.
     bool const makes = group.rank < wanted;
-    u32 const makers = simt::ballot(group.mask, makes);
+    lane_mask const makers = simt::ballot(group.mask, makes);
     u32 page = 0;
     if (makes) page = page_store<Layout, Supply>{table, arena}.take(group_of(makers), size_class, use);
     if (page != 0) set_up(table, page, arena, size_class);
@@ -156,7 +157,7 @@ class unit_source {
   /// Makes a bin in any arena, and takes up to `wanted` units of it. One lane alone, without a
   /// promise.
   WARPHEAP_COLD static unit_grant make_one(table_type table, u32 arena, u32 size_class, u32 wanted, chunk_use use) {
-    lane_group const alone = group_of(1u << simt::lane_id());
+    lane_group const alone = group_of(lane_bit(simt::lane_id()));
     if (make_bins(table, alone, arena, size_class, 1, use) == 0) return {};
     u32 const capacity = Layout::capacity(size_class), kept = wanted < capacity ? wanted : capacity;
     recycler_type::signal(table, arena, size_class, capacity - kept);
