@@ -202,6 +202,23 @@ TEST(Hang, WorkWithoutAChangeIsNone) {
   expect_in_all_modes({1, 2}, read_many_words{}, "");
 }
 
+/// One warp works in collectives alone, the other waits for it.
+struct wait_for_shuffles {
+  void operator()(u32* words) const {
+    if (simt::warp_id() == 0) {
+      while (atomic_ref<u32>{words[0]}.load(order::acquire) == 0) simt::pause(1);
+      return;
+    }
+    u32 sum = simt::lane_id();
+    for (u32 i = 0; i < 20'000; ++i) sum += simt::shuffle(full_mask, sum, i % 32);
+    if (sum == 0) words[1] = 1;  // the sums are used
+    simt::sync_warp(full_mask);
+    if (simt::lane_id() == 0) atomic_ref<u32>{words[0]}.store(1, order::release);
+  }
+};
+
+TEST(Hang, WaitingForAWarpThatMeetsIsNone) { expect_in_all_modes({1, 2 * warp_lanes}, wait_for_shuffles{}, ""); }
+
 /// Thread 0 works for long without a scheduling point; the others wait for it.
 struct wait_for_plain_work {
   void operator()(u32* words) const {

@@ -269,7 +269,7 @@ class test_session {
     return 1;
   }
 
-  /// What an exception that nobody caught says is better than that the program aborted.
+  /// The message of an uncaught exception, if there is one: it says more than the signal.
   static std::string finding_of(child_outcome const& made) {
     constexpr std::string_view before = "what():  ";
     auto const said = made.output.find(before);

@@ -38,7 +38,7 @@ struct step_record {
 
 /// The last change of a word.
 struct change_record {
-  u64 address;  // 0: nobody
+  u64 address;  // 0 before the first
   u32 step;     // modulo 2^32, as is the lane's number
   u32 lane;
 };

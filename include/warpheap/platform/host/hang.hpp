@@ -86,12 +86,12 @@ WARPHEAP_NO_TSAN inline bool worker::all_lanes_wait() const {
         auto const& each = group.lanes[__builtin_ctzll(left)];
         auto const& watched = each.watched;
         bool const looks = watched.count != 0;
-        bool const is_parked = each.state != lane_state::ready && each.state != lane_state::paused;
+        bool const runs_on = !is_parked(each);
         if (watched.count > words_watched::most) return false;
-        if (!is_parked && !looks && !watched.met_warp && !watched.met_block) return false;
+        if (runs_on && !looks && !watched.met_warp && !watched.met_block) return false;
         warp_looks |= looks;
         meets |= watched.met_warp;
-        runs |= !is_parked;
+        runs |= runs_on;
       }
       if (meets && !warp_looks) return false;
       block_looks |= warp_looks;

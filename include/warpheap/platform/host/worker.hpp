@@ -117,7 +117,7 @@ class worker {
   static constexpr u32 full_patience = 16;
   // active_mask() waits for at most this many steps of a warp
   static constexpr u32 parked_step_limit = 2048;
-  static constexpr u32 changes_kept = 512;
+  static constexpr u32 changes_kept = 1 << 9;  // 9 bits of a hash
   static constexpr u32 waits_a_step = 16, waits_a_check = 1024;
 
   // Block lifetime; worker_blocks.hpp.
