@@ -10,7 +10,7 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND {
 /// The reference to a heap, as kernels hold it: that of any allocator, adaptor or arena.
 template <class H>
 concept container_heap = requires(H const heap, size_t bytes, void* memory) {
-  { static_cast<void*>(heap.malloc(bytes)) };
+  {static_cast<void*>(heap.malloc(bytes))};
   heap.free(memory);
 };
 
