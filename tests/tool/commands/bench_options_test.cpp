@@ -168,8 +168,8 @@ TEST_F(BenchRefusals, NameTheScenariosThatUseTheOption) {
   expect_refusal(
       "bench churn --sizes 64 --backend host",
       "warpheap bench: --sizes: churn does not use it; burst, fill, exhaust, utilisation, latency, workers, "
-      "policy_overhead, two_phase, scaling, head_replacement, placement, bounds, growth, peers, tracing, crowd and "
-      "fragmentation do\n");
+      "policy_overhead, two_phase, scaling, head_replacement, placement, arena, bounds, growth, peers, tracing, crowd "
+      "and fragmentation do\n");
   expect_refusal("bench burst churn burst --batch 512 --backend host",
                  "warpheap bench: --batch: burst and churn do not use it; semaphore does\n");
   expect_refusal("bench fill_level --repeat 7 --backend host",

@@ -2,6 +2,7 @@
 // Scenarios that launch the kernels of one_call.hpp and ledger.hpp. A kernel is compiled for every
 // allocator in each source that launches it, and that makes up most of the program: so scenarios
 // with the same kernels share a source.
+#include "arena.hpp"
 #include "burst.hpp"
 #include "exhaust.hpp"
 #include "fill.hpp"
@@ -26,6 +27,7 @@ registration const scenarios_of_one_call[]{
     with_allocators(about_latency(), [](auto const& subject, auto const& asked) { return latency(subject, asked); }),
     with_allocators(about_init(), [](auto const& subject, auto const& asked) { return init(subject, asked); }),
     with_variants(about_scaling(), [](auto const& subject, auto const& asked) { return scaling(subject, asked); }),
+    registration{about_arena()},
     registration{about_head_replacement()},
     with_allocators(about_prefix_sum(),
                     [](auto const& subject, auto const& asked) { return prefix_sum(subject, asked); }),
