@@ -17,6 +17,7 @@
 #include "../heap/heap.hpp"
 #include "checked/checked_ref.hpp"
 #include "checked/survey.hpp"
+#include "device_texts.hpp"
 
 #if !defined(__CUDACC_RTC__)
 
@@ -205,7 +206,7 @@ class checked {
   /// The live blocks by site and size, those of most bytes first.
   std::vector<leak_report> leaks() const {
     std::map<std::tuple<char const*, u32, u64>, leak_report> groups;
-    checked_parts::device_texts texts;
+    device_texts texts;
     for (auto const& block : checked_parts::list_live(ref(), map_words_.size())) {
       auto const& site = block.allocated.site;
       texts.want(site);
@@ -290,7 +291,7 @@ class checked {
   std::vector<error_report> reports_from(u64 first) const {
     u64 const kept = state_[0].errors.kept();
     auto const records = records_.to_host();
-    checked_parts::device_texts texts;
+    device_texts texts;
     for (u64 i = first; i < kept; ++i)
       for (auto const* call : {&records[i].allocated, &records[i].freed, &records[i].found}) texts.want(call->site);
     texts.fetch();

@@ -11,8 +11,8 @@
 // docs/design/trace.md.
 #pragma once
 
-#include "../heap/heap.hpp"
 #include "trace/traced_ref.hpp"
+#include "upstream_heap.hpp"
 
 #if !defined(__CUDACC_RTC__)
 
@@ -50,20 +50,20 @@ inline std::string device_name() {
 
 /// A heap around another one, `Heap`. Is made as that one is, and has its members.
 template <class Heap, traced_config Config = traced_config{}>
-class traced {
+class traced : public upstream_heap<Heap> {
+  using base = upstream_heap<Heap>;
+  using base::upstream_;
   static_assert(Config.most_records >= 1 && Config.most_records < u64{1} << 40);
 
  public:
-  using heap_type = Heap;
   using ref_type = traced_ref<typename Heap::ref_type>;
   static constexpr traced_config config = Config;
-  static constexpr size_t minimum_bytes = Heap::minimum_bytes;
 
   /// Throws what the constructor of `Heap` throws, and out_of_memory if there is none for the
   /// records.
   template <class... Arguments>
     requires std::constructible_from<Heap, Arguments...>
-  explicit traced(Arguments&&... arguments) : upstream_(std::forward<Arguments>(arguments)...) {}
+  explicit traced(Arguments&&... arguments) : base(std::forward<Arguments>(arguments)...) {}
 
   /// What kernels take, by value.
   ref_type ref() const noexcept { return ref_type{upstream_.ref(), log()}; }
@@ -73,20 +73,6 @@ class traced {
     upstream_.reset(on);
     launch(on, {1, 1}, traced_parts::note_reset{}, log());
   }
-
-  /// As the upstream heap, if its pool grows.
-  size_t grow(size_t bytes, stream_view on = {}) requires requires(Heap heap) { heap.grow(bytes, on); }
-  { return upstream_.grow(bytes, on); }
-  size_t trim() requires requires(Heap heap) { heap.trim(); }
-  { return upstream_.trim(); }
-  size_t poll(stream_view on = {}) requires requires(Heap heap) { heap.poll(on); }
-  { return upstream_.poll(on); }
-  size_t serve() requires requires(Heap heap) { heap.serve(); }
-  { return upstream_.serve(); }
-  u64 requested_bytes() const requires requires(Heap const heap) { heap.requested_bytes(); }
-  { return upstream_.requested_bytes(); }
-  size_t committed_bytes() const requires requires(Heap const heap) { heap.committed_bytes(); }
-  { return upstream_.committed_bytes(); }
 
   /// What was recorded. Call it when no kernel uses the heap.
   call_trace trace() const {
@@ -99,7 +85,7 @@ class traced {
           trace_parts::entry_of(column[i], column[Config.most_records + i], column[2 * Config.most_records + i]));
     auto made = resolver.take();
     made.lost += tickets - kept;
-    made.pool_bytes = pool_bytes();
+    made.pool_bytes = upstream_.pool_bytes();
     made.machine = traced_parts::device_name();
     return made;
   }
@@ -111,27 +97,13 @@ class traced {
   /// before are unmatched.
   void forget(stream_view on = {}) { backend::fill_bytes(words_.data(), 0, words_.size_bytes(), on); }
 
-  heap_statistics statistics() const requires Heap::takes_snapshots { return upstream_.statistics(); }
-  invariant_report check_invariants() const requires Heap::takes_snapshots { return upstream_.check_invariants(); }
-  template <class Visitor>
-  void for_each_live(Visitor visit) const requires requires(Heap const heap) {
-    heap.for_each_live(visit);
-  }
-  { upstream_.for_each_live(visit); }
-  u64 available_slots(size_t bytes) const requires requires(Heap const heap) { heap.available_slots(bytes); }
-  { return upstream_.available_slots(bytes); }
-  size_t pool_bytes() const { return upstream_.pool_bytes(); }
   size_t metadata_bytes() const { return upstream_.metadata_bytes() + words_.size_bytes(); }
   std::string info(std::string const& separator = "; ") const requires requires(Heap const heap) { heap.info(); }
   { return "traced" + separator + upstream_.info(separator); }
 
-  /// The heap that serves the calls. What kernels ask through its ref() is not recorded.
-  Heap const& upstream() const noexcept { return upstream_; }
-
  private:
   trace_log log() const noexcept { return trace_log{words_.data(), Config.most_records}; }
 
-  Heap upstream_;
   device_buffer<u64> words_{trace_log::words_for(Config.most_records)};
 };
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions of the host to the blocks of a checked heap: kernels that visit all of them, and the
-// texts of source files, which only kernels can read.
+// Questions of the host to the blocks of a checked heap: kernels that visit all of them.
 #pragma once
 
 #include "checked_ref.hpp"
@@ -8,8 +7,6 @@
 #if !defined(__CUDACC_RTC__)
 
 #include <algorithm>
-#include <map>
-#include <string>
 #include <vector>
 
 #include "../../platform/device_buffer.hpp"
@@ -78,46 +75,6 @@ struct forget_held {
   WARPHEAP_DEVICE void operator()(shared_state<Ranges>* state, quarantine fresh) const {
     state->held = fresh;
   }
-};
-
-/// Kernel: copies texts, one a thread.
-struct copy_texts {
-  static constexpr u64 most_bytes = 256;
-
-  WARPHEAP_DEVICE void operator()(char const* const* texts, u64 count, char* copies) const {
-    u64 const me = global_thread_index();
-    if (me >= count) return;
-    for (u64 i = 0; i + 1 < most_bytes && texts[me][i]; ++i) copies[me * most_bytes + i] = texts[me][i];
-  }
-};
-
-/// Texts in the memory of kernels, by their addresses.
-class device_texts {
- public:
-  /// Notes an address; nullptr does nothing.
-  void want(source_site const& site) {
-    if (site.file) texts_[site.file];
-  }
-
-  /// Fetches all that are wanted.
-  void fetch() {
-    std::vector<char const*> addresses;
-    for (auto const& [address, text] : texts_) addresses.push_back(address);
-    if (addresses.empty()) return;
-    device_buffer<char const*> const wanted{addresses};
-    device_buffer<char> const copies(addresses.size() * copy_texts::most_bytes);
-    launch(shape_for(addresses.size(), 128), copy_texts{}, static_cast<char const* const*>(wanted.data()),
-           u64{addresses.size()}, copies.data());
-    synchronize();
-    auto const bytes = copies.to_host();
-    for (size_t i = 0; i < addresses.size(); ++i) texts_[addresses[i]] = bytes.data() + i * copy_texts::most_bytes;
-  }
-
-  /// The text of a site; empty if it has none.
-  std::string of(source_site const& site) const { return site.file ? texts_.at(site.file) : std::string{}; }
-
- private:
-  std::map<char const*, std::string> texts_;
 };
 
 /// Runs a kernel over all blocks, and waits for it.
