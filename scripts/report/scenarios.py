@@ -143,6 +143,10 @@ KNOWN = {
         "Every thread adds to one word, lane by lane or once a warp, or to a word of its own.", **THREADS, ignored={"additions"},
         views=(View("ns_of_one", "number", "nanoseconds an addition", "lower"),
             View("cycles_p50", "cycles", "cycles of one addition, median", "lower"))),
+    "append": Scenario("Lists that threads append to",
+        "Every thread appends to one list, or to one of many, of which a few are long: in pages of a heap, by two passes and a scan, "
+        "or in arrays with a bound.", x="lists", x_label="lists", ignored={"largest_list"},
+        views=(MEDIAN, View("memory_bytes", "bytes", "memory of the lists", "lower", operations=("steady",)))),
     "random_walk": Scenario("Random walks over pages", "Every thread takes a page from a pool of which a share is free.",
         **THREADS, views=(MEDIAN,)),
     "instruction_latency": Scenario("Steps of a walk",

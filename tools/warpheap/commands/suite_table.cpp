@@ -87,6 +87,7 @@ std::vector<suite_entry> full_entries(names const& all) {
       {"rcu_delegation", {}, "", 20},
       {"random_walk", {}, "", 20},
       {"instruction_latency", {}, "", 1},
+      {"append", {}, "", 10},
   };
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scenarios of the default allocator alone, and of primitives.
+#include "append.hpp"
 #include "atomic.hpp"
 #include "collective_mutex.hpp"
 #include "graph_scaling.hpp"
@@ -20,6 +21,7 @@ registration const scenarios_of_lone[]{
     registration{about_semaphore()},        registration{about_rcu_delegation()},
     registration{about_collective_mutex()}, registration{about_atomic()},
     registration{about_random_walk()},      registration{about_instruction_latency()},
+    registration{about_append()},
 };
 
 }}}  // namespace warpheap::bench::WARPHEAP_BACKEND
