@@ -75,6 +75,7 @@ class append_buffer {
   static_assert(alignof(T) <= 16, "append_buffer: a heap's blocks are aligned to 16 bytes");
 
  public:
+  /// Of the elements.
   using value_type = T;
   /// Where elements lie.
   using layout = geometric_pages<Config.first_page>;
@@ -157,18 +158,8 @@ class append_buffer {
   }
 
 #if !defined(__CUDACC_RTC__)
-  /// The elements of a buffer in device memory, once all earlier work of the default stream is
-  /// done.
-  friend std::vector<T> to_host(append_buffer const* buffer) {
-    append_buffer copied;
-    backend::copy_bytes(&copied, buffer, sizeof copied);
-    std::vector<T> elements(copied.size());
-    for (u32 page = 0; page < layout::count && layout::first_of(page) < elements.size(); ++page) {
-      u64 const first = layout::first_of(page), here = std::min<u64>(layout::size_of(page), elements.size() - first);
-      backend::copy_bytes(elements.data() + first, reinterpret_cast<T const*>(copied.pages_[page]), here * sizeof(T));
-    }
-    return elements;
-  }
+  template <class U, append_buffer_config C, class F>
+  friend std::vector<U> to_host(append_buffer<U, C, F> const* buffer);
 #endif
 
  private:
@@ -248,6 +239,20 @@ struct destroy_each {
 };
 
 }  // namespace append_parts
+
+/// The elements of a buffer in device memory, once all earlier work of the default stream is done.
+template <class T, append_buffer_config Config, class Faults>
+std::vector<T> to_host(append_buffer<T, Config, Faults> const* buffer) {
+  using layout = geometric_pages<Config.first_page>;
+  append_buffer<T, Config, Faults> copied;
+  backend::copy_bytes(&copied, buffer, sizeof copied);
+  std::vector<T> elements(copied.size());
+  for (u32 page = 0; page < layout::count && layout::first_of(page) < elements.size(); ++page) {
+    u64 const first = layout::first_of(page), here = std::min<u64>(layout::size_of(page), elements.size() - first);
+    backend::copy_bytes(elements.data() + first, reinterpret_cast<T const*>(copied.pages_[page]), here * sizeof(T));
+  }
+  return elements;
+}
 
 /// append_buffer::clear() of `count` buffers in device memory, in order on stream `on`; does not
 /// wait. May be captured in a CUDA graph.
