@@ -61,7 +61,7 @@ struct find_contacts {
 };
 
 struct push_apart {
-  WARPHEAP_DEVICE void operator()(contact_list const* lists, float* speeds) const {
+  WARPHEAP_DEVICE void operator()(contact_list* lists, float* speeds) const {
     u32 const world = simt::block_index();
     float* const mine = speeds + world * bodies;
     lists[world].for_each(simt::thread_index(), simt::block_dim(), [=](contact& each) {
@@ -72,15 +72,23 @@ struct push_apart {
   }
 };
 
-/// Calls launch_step(on) `steps` times.
-template <class LaunchStep>
-void replay(LaunchStep launch_step) {
+/// A step of all worlds, in order on a stream.
+void launch_step(stream_view on, heap_ref memory, contact_list* lists, float* speeds, u32* step) {
+  launch(on, {1, 1}, begin_step{}, step);
+  clear(lists, worlds, on);
+  launch(on, {worlds, bodies}, find_contacts{}, memory, lists, step);
+  launch(on, {worlds, 32}, push_apart{}, lists, speeds);
+}
+
+/// Calls work(on) `steps` times.
+template <class Work>
+void replay(Work work) {
   stream const on;
 #if defined(__CUDACC__)
   cudaGraph_t graph;
   cudaGraphExec_t replayable;
   cudaStreamBeginCapture(on, cudaStreamCaptureModeGlobal);
-  launch_step(on);
+  work(on);
   cudaStreamEndCapture(on, &graph);
   cudaGraphInstantiate(&replayable, graph, 0);
   for (u32 step = 0; step < steps; ++step) cudaGraphLaunch(replayable, on);
@@ -88,7 +96,7 @@ void replay(LaunchStep launch_step) {
   cudaGraphExecDestroy(replayable);
   cudaGraphDestroy(graph);
 #else
-  for (u32 step = 0; step < steps; ++step) launch_step(on);
+  for (u32 step = 0; step < steps; ++step) work(on);
   synchronize(on);
 #endif
 }
@@ -109,12 +117,7 @@ int main() {
   device_buffer<contact_list> const lists{worlds};  // zeroed memory is an empty list
   device_buffer<float> const speeds{worlds * bodies};
   device_buffer<u32> const step{1};
-  replay([&](stream_view on) {
-    launch(on, {1, 1}, begin_step{}, step.data());
-    clear(lists.data(), worlds, on);
-    launch(on, {worlds, bodies}, find_contacts{}, memory.ref(), lists.data(), step.data());
-    launch(on, {worlds, 32}, push_apart{}, static_cast<contact_list const*>(lists.data()), speeds.data());
-  });
+  replay([&](stream_view on) { launch_step(on, memory.ref(), lists.data(), speeds.data(), step.data()); });
 
   bool right = step[0] == steps;
   u64 contacts = 0, most = 0;
