@@ -55,6 +55,34 @@ void every_atomic_counts_each_lane_once() {
 TEST(Atomic, EveryOperationCountsEachLaneOnceIn4Bytes) { every_atomic_counts_each_lane_once<u32>(); }
 TEST(Atomic, EveryOperationCountsEachLaneOnceIn8Bytes) { every_atomic_counts_each_lane_once<u64>(); }
 
+/// Each lane adds to its two words by turns, and looks at the words of all in pairs.
+struct look_at_pairs {
+  WARPHEAP_DEVICE void operator()(u64* words, u32 pairs, u32* faults) const {
+    u64* const mine = words + 2 * global_thread_index();
+    for (u64 turn = 1; turn <= 4; ++turn) {
+      atomic_ref<u64>{mine[0]}.store(turn, order::relaxed);
+      atomic_ref<u64>{mine[1]}.store(turn << 32, order::relaxed);
+      word_pair const own = load_pair(mine);
+      bool fits = own.first == turn && own.second == turn << 32;
+      for (u32 i = 0; i < pairs; ++i) {
+        word_pair const seen = load_pair(words + 2 * i);
+        fits = fits && seen.first <= 4 && seen.second <= u64{4} << 32 && seen.second % (u64{1} << 32) == 0;
+      }
+      if (!fits) atomic_ref<u32>{*faults}.fetch_add(1, order::relaxed);
+    }
+  }
+};
+
+TEST(Atomic, LoadsTwoWordsByOneCall) {
+  for_each_schedule(seeds_of_atomics, [] {
+    device_buffer<u64> words(2 * 66);
+    device_buffer<u32> faults(1);
+    launch({2, 33}, look_at_pairs{}, words.data(), 66u, faults.data());
+    synchronize();
+    EXPECT_EQ(faults[0], 0u);
+  });
+}
+
 struct failing_compare_exchange {
   WARPHEAP_DEVICE void operator()(u64* word, u64* result) const {
     u64 expected = 5;

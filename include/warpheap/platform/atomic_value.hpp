@@ -35,6 +35,11 @@ inline constexpr bool is_pointer_type<T*> = true;
 template <class T>
 concept atomic_value = atomic_integer<T> || atomic_float<T> || is_pointer_type<T>;
 
+/// What load_pair() sees.
+struct word_pair {
+  u64 first, second;
+};
+
 namespace atomic_detail {
 
 /// The type that fetch_add adds, and how many units of the word one step is: 1 for a number, the

@@ -55,6 +55,7 @@ static_assert(atomic_counter<atomic_ref<u32*>, u32*, i64> && atomic_reference<at
 
 using backend::contents;
 using backend::full_fence;
+using backend::load_pair;
 using backend::release_fence;
 
 using backend::launch;

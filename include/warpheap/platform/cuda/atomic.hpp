@@ -97,6 +97,14 @@ class atomic_ref {
   size_t address_;
 };
 
+/// The word at `words`, which is aligned to 16 bytes, and the next one: two relaxed loads, in any
+/// order, by one instruction.
+WARPHEAP_DEVICE inline word_pair load_pair(u64* words) {
+  word_pair seen;
+  ptx::load_pair(seen.first, seen.second, __cvta_generic_to_global(words));
+  return seen;
+}
+
 /// Orders everything before it with everything after it, for all threads of the device: the one
 /// fence that handing a slab to another class needs.
 WARPHEAP_DEVICE inline void full_fence() { asm volatile("fence.sc.gpu;" ::: "memory"); }

@@ -103,6 +103,11 @@ WARPHEAP_PTX_RMW(bit_xor, u64, "l", "xor.b64")
 WARPHEAP_PTX_REST(u32, "r", "32")
 WARPHEAP_PTX_REST(u64, "l", "64")
 
+/// Two relaxed loads by one instruction: PTX orders the parts of a vector in no way.
+WARPHEAP_DEVICE inline void load_pair(u64& first, u64& second, size_t address) {
+  asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(first), "=l"(second) : "l"(address) : "memory");
+}
+
 // clang-format on
 
 #undef WARPHEAP_PTX_REST

@@ -261,6 +261,13 @@ class atomic_ref {
   T* object_;
 };
 
+/// The word at `words`, which is aligned to 16 bytes, and the next one: two relaxed loads, in any
+/// order.
+inline word_pair load_pair(u64* words) {
+  u64 const second = atomic_ref<u64>{words[1]}.load(order::relaxed);
+  return {atomic_ref<u64>{words[0]}.load(order::relaxed), second};
+}
+
 /// Orders everything before it with everything after it, for all threads of the device: the one
 /// fence that handing a slab to another class needs.
 inline void full_fence() {

@@ -55,6 +55,7 @@ class atomic_ref {
   T fetch_xor(T value, order how) const;
 };
 
+word_pair load_pair(u64* words);
 void full_fence();
 void release_fence();
 
