@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: Apache-2.0
+// A hash map for any threads of any kernels at once, which grows while they use it.
+//
+// A table of a fixed size must be sized before the kernel that fills it, and one that is too small
+// fails in the middle of it. This one then takes another level of slots from a heap, and moves
+// nothing (hash_map/levels.hpp). Of the right size, it does what an open-addressing table does: one
+// look at 32 bytes for most searches, and one compare-exchange more for an insertion. If the size
+// was guessed a hundred times too small, it has seven levels more, and a search for a new key looks
+// at all of them until the next compact().
+//
+//   keys and values          a slot holds
+//   of at most 4 bytes each  both
+//   larger                   the address of a block of the heap with both. Blocks of erased keys and
+//                            of replaced values, which other threads may be reading, are freed by
+//                            compact() and reserve()
+//
+// An erased key keeps its slot until compact() or reserve(). So a map in which new keys take the
+// place of old ones all the time must be compacted now and then.
+#pragma once
+
+#include "container_heap.hpp"
+#include "hash_map/block_slots.hpp"
+#include "hash_map/levels.hpp"
+#include "hash_map/packed_slots.hpp"
+#include "hash_map/parts.hpp"
+#include "hash_map/quiet_work.hpp"
+
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
+
+/// What an insertion did.
+enum class insert_result {
+  inserted,  ///< the key was not in the map
+  exists,    ///< the key was in the map
+  refused,   ///< the heap had no memory; the map is as before
+};
+
+/// What hash_map's inspect() counts.
+struct hash_map_figures {
+  u64 entries;
+  u64 erased;    ///< slots of keys that are not in the map
+  u64 slots;     ///< of all levels
+  u32 levels;    ///< 1 after reserve() and compact(), 0 without memory
+  bool refused;  ///< the last reserve(), compact() or clear() got no memory
+};
+
+namespace map_parts {
+
+template <class K, class V, class Parts, bool Packed>
+struct slots_of {
+  using type = packed_slots<K, V, Parts>;
+};
+template <class K, class V, class Parts>
+struct slots_of<K, V, Parts, false> {
+  using type = block_slots<K, V, Parts>;
+};
+
+}  // namespace map_parts
+
+/// Keys with a value each. Zeroed memory is an empty map; it lies in device memory. Keys are equal
+/// if their bits are.
+///
+/// Any threads may call the functions below at the same time, diverged or not, and the same threads
+/// in turn. None waits for others but an insertion that needs a new level, for that.
+template <class K, class V, class Parts = map_parts::standard>
+class hash_map {
+  static_assert(map_parts::compared_by_bits<K>,
+                "hash_map: keys are compared by their bits, so they have no padding and are no floats");
+  static_assert(__is_trivially_copyable(V), "hash_map: values are bits that need no constructor");
+  static_assert(alignof(K) <= 16 && alignof(V) <= 16, "hash_map: a heap's blocks are aligned to 16 bytes");
+  static constexpr bool packed = sizeof(K) <= 4 && sizeof(V) <= 4;
+
+  using slots = typename map_parts::slots_of<K, V, Parts, packed>::type;
+  using sought = typename slots::sought;
+  using levels = map_parts::levels<Parts>;
+  friend map_parts::count_entries;
+  friend map_parts::plan_levels;
+  friend map_parts::move_entries;
+  friend map_parts::drop_blocks;
+  friend map_parts::drop_all;
+  friend map_parts::forget_all;
+  friend map_parts::adopt_levels;
+  template <class Heap, class Map, class... Steps>
+  friend WARPHEAP_DEVICE bool map_parts::take_alone(Heap const& heap, Map* map, Steps... steps);
+#if !defined(__CUDACC_RTC__)
+  template <class Key, class Value, class Others>
+  friend hash_map_figures inspect(hash_map<Key, Value, Others>* map, stream_view on);
+#endif
+
+ public:
+  using key_type = K;
+  using mapped_type = V;
+
+  /// Whether keys and values lie in blocks of the heap.
+  static constexpr bool in_blocks = slots::in_blocks;
+
+  /// Inserts a key that is not in the map. Where several threads bring one key, one of them inserts
+  /// it.
+  template <container_heap Heap>
+  WARPHEAP_DEVICE insert_result insert(Heap const& heap, K const& key, V const& value) {
+    return put<false>(heap, key, value);
+  }
+
+  /// Inserts the key, or replaces its value. In a map of blocks the old one's memory is freed by
+  /// the next compact().
+  template <container_heap Heap>
+  WARPHEAP_DEVICE insert_result insert_or_assign(Heap const& heap, K const& key, V const& value) {
+    return put<true>(heap, key, value);
+  }
+
+  /// Inserts the key with `initial`, or replaces its value v by change(v), in one step: `change`
+  /// may be called several times.
+  template <container_heap Heap, class Change>
+  WARPHEAP_DEVICE insert_result insert_or_update(Heap const& heap, K const& key, V const& initial,
+                                                 Change change) requires(!in_blocks) {
+    for (;;) {
+      if (update(key, change)) return insert_result::exists;
+      auto const done = insert(heap, key, initial);
+      if (done != insert_result::exists) return done;
+    }
+  }
+
+  /// Replaces the key's value v by change(v), in one step, if the key is in the map; whether it is.
+  template <class Change>
+  WARPHEAP_DEVICE bool update(K const& key, Change change) requires(!in_blocks) {
+    return replace(locate(sought{key}), [&](u64 word) { return slots::with_value(word, change(slots::value(word))); });
+  }
+
+  /// Whether the key is in the map; copies its value.
+  WARPHEAP_DEVICE bool find(K const& key, V& value) const {
+    auto const found = locate(sought{key});
+    if (!found.is_entry()) return false;
+    value = slots::value(found.word);
+    return true;
+  }
+
+  /// The key's value, or null. It stays where it is until the key is erased or assigned to, and the
+  /// map then compacted. Threads that change it use atomics, as on any memory that they share.
+  WARPHEAP_DEVICE V* find(K const& key) const requires in_blocks {
+    auto const found = locate(sought{key});
+    return found.is_entry() ? &slots::value(found.word) : nullptr;
+  }
+
+  /// As find(key), of a key that is inserted with `initial` if it is not in the map; null if the
+  /// heap refused.
+  template <container_heap Heap>
+  WARPHEAP_DEVICE V* find_or_insert(Heap const& heap, K const& key, V const& initial) requires in_blocks {
+    for (;;) {
+      if (V* const found = find(key)) return found;
+      if (insert(heap, key, initial) == insert_result::refused) return nullptr;
+    }
+  }
+
+  /// Whether the key was in the map, and this call has erased it.
+  WARPHEAP_DEVICE bool erase(K const& key) {
+    return replace(locate(sought{key}), [](u64 word) { return slots::erased(word); });
+  }
+
+  /// Calls visit(key, value) for the entries of every `stride`th slot, from slot `first`: those of
+  /// numbers 0 to stride - 1 are all entries. In a map of blocks `value` is a reference, as find()
+  /// returns. What is inserted or erased meanwhile may be visited or not.
+  template <class Visit>
+  WARPHEAP_DEVICE void for_each(u64 first, u64 stride, Visit visit) const {
+    for_each_slot(first, stride, [&](u64& slot, u64 word) {
+      if (word != 0 && slots::is_entry(word)) slots::visit(word, &slot == &alone_, visit);
+    });
+  }
+
+  // One thread, while no other uses the map:
+
+  /// Makes room for `entries` entries, in one level that they fill to a half, and frees what
+  /// compact() frees. False if the heap refused; the map is then as before.
+  template <container_heap Heap>
+  WARPHEAP_DEVICE bool reserve(Heap const& heap, u64 entries) {
+    using namespace map_parts;
+    return take_alone(heap, this, count_entries{}, plan_levels{entries}, move_entries{}, drop_blocks{}, adopt_levels{});
+  }
+
+  /// Frees all memory; the map is then empty, as zeroed memory.
+  template <container_heap Heap>
+  WARPHEAP_DEVICE void destroy(Heap const& heap) {
+    using namespace map_parts;
+    take_alone(heap, this, drop_all{}, forget_all{false}, adopt_levels{});
+  }
+
+  /// Of every `stride`th slot, from slot `first`, those that contradict map.M2 or map.M3.
+  WARPHEAP_DEVICE u64 misplaced_slots(u64 first, u64 stride) const {
+    u64 count = 0;
+    for_each_slot_of_levels(first, stride, [&](u64& slot, u64 word) {
+      if (word == 0) return;
+      auto const wanted = slots::sought_of(word);
+      entry found{};
+      u32 i = 0;
+      while (i < now_.count() && !now_[i].search(wanted.place(), levels::pairs, finder{wanted, found})) ++i;
+      count += found.slot != &slot;
+    });
+    return count;
+  }
+
+ private:
+  static constexpr u64 entries_of_sector = levels::sector_slots / 2;
+
+  /// A slot and what it holds: a key's entry, or its erased one; or none.
+  struct entry {
+    u64* slot;
+    u64 word;
+
+    WARPHEAP_DEVICE bool is_entry() const { return slot && slots::is_entry(word); }
+  };
+
+  /// Looks for a key in a window, until it is there or cannot come.
+  struct finder {
+    sought const& wanted;
+    entry& found;
+
+    WARPHEAP_DEVICE bool operator()(u64& slot, u64 word) const {
+      if (word == 0) return true;  // map.M2
+      if (!slots::holds(slot, word, wanted)) return false;
+      found = {&slot, word};
+      return true;
+    }
+  };
+
+  template <bool Assigns, class Heap>
+  WARPHEAP_DEVICE insert_result put(Heap const& heap, K const& key, V const& value) {
+    sought const wanted{key};
+    u64 made = 0;
+    auto result = insert_result::refused;
+    auto const claim = [&](u64& slot, u64 seen) {
+      for (;;) {
+        bool const is_ours = seen != 0 && slots::holds(slot, seen, wanted);
+        if (seen != 0 && !is_ours) return false;  // map.M1
+        bool const is_entry = is_ours && slots::is_entry(seen);
+        result = is_entry ? insert_result::exists : insert_result::inserted;
+        if (is_entry && !Assigns) return true;
+        if (made == 0) made = slots::make(heap, wanted, key, value);
+        if (made == 0) {
+          result = insert_result::refused;
+          return true;
+        }
+        slots::put_before(made, seen);
+        bool const done = atomic_ref<u64>{slot}.compare_exchange(seen, made, slots::publishes, slots::observes);
+        if (done) made = 0;
+        if (done || !Parts::minds_lost_races) return true;
+      }
+    };
+    // relaxed: the slot of a key that has one of its own holds no address.
+    if (wanted.is_alone) claim(alone_, atomic_ref<u64>{alone_}.load(order::relaxed));
+    else if (!now_.search_and_grow(heap, wanted.place(), claim)) result = insert_result::refused;
+    if (made != 0) slots::discard(heap, made);
+    return result;
+  }
+
+  /// The key's slot. Two sectors of the first level decide it nearly always, unless the map has
+  /// grown: then most keys are in its newest levels.
+  WARPHEAP_DEVICE entry locate(sought const& wanted) const {
+    entry found{};
+    if (wanted.is_alone) {
+      auto& slot = const_cast<u64&>(alone_);
+      finder{wanted, found}(slot, atomic_ref<u64>{slot}.load(order::relaxed));
+      return found;
+    }
+    constexpr u32 some = levels::pairs < 4 ? levels::pairs : 4;
+    if (now_.has_first() && now_.first().search(wanted.place(), some, finder{wanted, found})) return found;
+    return locate_in_all(&now_, wanted);
+  }
+  WARPHEAP_COLD static entry locate_in_all(levels const* all, sought wanted) {
+    entry found{};
+    WARPHEAP_NO_UNROLL
+    for (u32 i = all->published(); i-- > 0 && !found.slot;)
+      (*all)[i].search(wanted.place(), levels::pairs, finder{wanted, found});
+    return found;
+  }
+
+  /// Replaces the word of an entry by next(word), as long as it is one; whether it was.
+  template <class Next>
+  WARPHEAP_DEVICE static bool replace(entry at, Next next) {
+    // The word that we lost to is of the same key, by map.M1.
+    while (at.is_entry())
+      if (atomic_ref<u64>{*at.slot}.compare_exchange(at.word, next(at.word), slots::publishes, slots::observes))
+        return true;
+    return false;
+  }
+
+  /// Calls visit(slot, word) for every `stride`th slot.
+  template <class Visit>
+  WARPHEAP_DEVICE void for_each_slot(u64 first, u64 stride, Visit visit) const {
+    auto& slot = const_cast<u64&>(alone_);
+    if (first == 0) visit(slot, atomic_ref<u64>{slot}.load(order::relaxed));
+    for_each_slot_of_levels(first, stride, visit);
+  }
+  template <class Visit>
+  WARPHEAP_DEVICE void for_each_slot_of_levels(u64 first, u64 stride, Visit visit) const {
+    u32 const count = now_.published();
+    for (u32 i = 0; i < count; ++i) {
+      auto const level = now_[i];
+      for (u64 at = first; at < u64{level.sectors} * levels::sector_slots; at += stride)
+        visit(level.slots[at], atomic_ref<u64>{level.slots[at]}.load(slots::observes));
+    }
+  }
+
+  WARPHEAP_DEVICE void plan(u64 sectors) {
+    next_ = {};
+    if (sectors != 0) next_.plan(sectors);
+    refused_ = 0;
+    counted_ = {};
+  }
+
+  template <class Heap>
+  WARPHEAP_DEVICE void drop([[maybe_unused]] Heap const& heap, [[maybe_unused]] map_parts::share of,
+                            [[maybe_unused]] bool keeps_entries) {
+    if constexpr (in_blocks) {
+      for_each_slot_of_levels(of.first, of.stride, [&](u64&, u64 word) {
+        if (word != 0) slots::drop(heap, word, keeps_entries);
+      });
+    }
+  }
+
+  levels now_;
+  levels next_;    ///< what the entries are being moved into, by the steps of quiet_work.hpp
+  u64 alone_ = 0;  ///< the slot of the key that packed slots cannot hold
+  map_parts::tally counted_{};
+  u32 refused_ = 0;
+};
+
+#if !defined(__CUDACC_RTC__)
+
+// For the host, of a map in device memory that no kernel uses meanwhile, in order on stream `on`.
+// All but inspect() do not wait, and may be captured in a CUDA graph.
+
+/// Makes room for `entries` entries, in one level that they fill to a half, and frees what
+/// compact() frees. If the heap refuses, the map is as before.
+template <container_heap Heap, class K, class V, class Parts>
+void reserve(Heap heap, hash_map<K, V, Parts>* map, u64 entries, stream_view on = {}) {
+  using namespace map_parts;
+  take_together(heap, map, on, count_entries{});
+  take_by_one(heap, map, on, plan_levels{entries});
+  take_together(heap, map, on, move_entries{});
+  if constexpr (hash_map<K, V, Parts>::in_blocks) take_together(heap, map, on, drop_blocks{});
+  take_by_one(heap, map, on, adopt_levels{});
+}
+
+/// Puts all entries into one level that they fill to a half, and frees what erased keys and
+/// replaced values have kept. If the heap refuses, the map is as before.
+template <container_heap Heap, class K, class V, class Parts>
+void compact(Heap heap, hash_map<K, V, Parts>* map, stream_view on = {}) {
+  reserve(heap, map, 0, on);
+}
+
+/// Erases all entries, and leaves room for as many as there was.
+template <container_heap Heap, class K, class V, class Parts>
+void clear(Heap heap, hash_map<K, V, Parts>* map, stream_view on = {}) {
+  using namespace map_parts;
+  if constexpr (hash_map<K, V, Parts>::in_blocks) take_together(heap, map, on, drop_all{});
+  take_by_one(heap, map, on, forget_all{true});
+  take_together(heap, map, on, move_entries{});
+  take_by_one(heap, map, on, adopt_levels{});
+}
+
+/// Frees all memory; the map is then empty, as zeroed memory.
+template <container_heap Heap, class K, class V, class Parts>
+void destroy(Heap heap, hash_map<K, V, Parts>* map, stream_view on = {}) {
+  using namespace map_parts;
+  if constexpr (hash_map<K, V, Parts>::in_blocks) take_together(heap, map, on, drop_all{});
+  take_by_one(heap, map, on, forget_all{false});
+  take_by_one(heap, map, on, adopt_levels{});
+}
+
+/// Counts what is in the map; waits for it.
+template <class K, class V, class Parts>
+hash_map_figures inspect(hash_map<K, V, Parts>* map, stream_view on = {}) {
+  map_parts::take_together(nullptr, map, on, map_parts::count_entries{});
+  synchronize(on);
+  hash_map<K, V, Parts> seen;
+  backend::copy_bytes(&seen, map, sizeof seen);
+  backend::fill_bytes(&map->counted_, 0, sizeof seen.counted_, on);
+  return {seen.counted_.entries, seen.counted_.erased, seen.now_.slots(), seen.now_.count(), seen.refused_ != 0};
+}
+
+#endif
+
+}}  // namespace warpheap::WARPHEAP_BACKEND

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a hash map is made with: its sizes, and what happens to values that it drops. Tests change
+// the sizes, and plant faults.
+#pragma once
+
+#include "../../platform/simt.hpp"
+
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace map_parts {
+
+struct standard {
+  /// Sectors of a window. With eight none of 2^23 uniform keys leaves a level that they fill to a
+  /// half, and 0.04% leave one that they fill to 0.8.
+  static constexpr u32 window = 8;
+  /// Sectors of the first block where nothing was reserved, 2 at least.
+  static constexpr u32 first_sectors = 64;
+  /// Sectors that one thread zeroes at a time.
+  static constexpr u32 chunk_sectors = 64;
+
+  /// Called with each value that a map of blocks drops.
+  template <class Heap, class V>
+  WARPHEAP_DEVICE static void drop(Heap const&, V&) {}
+
+  // False is a fault, which a test must find.
+  static constexpr bool keeps_erased_keys = true, minds_lost_races = true, elects = true, zeroes_first = true,
+                        releases = true;
+};
+
+}}}  // namespace warpheap::WARPHEAP_BACKEND::map_parts
