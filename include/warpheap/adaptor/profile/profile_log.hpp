@@ -16,6 +16,7 @@
 #pragma once
 
 #include "../../sync/warp_aggregate.hpp"
+#include "../../util/random.hpp"
 #include "../checked/site.hpp"
 #include "../trace/words.hpp"
 
@@ -78,8 +79,9 @@ class profile_log {
     return static_cast<u32>(reinterpret_cast<u64>(block) >> 4) * 0x9e3779b9u;
   }
   WARPHEAP_DEVICE static bool is_sampled(u32 hash) { return u64{hash} >> (32 - OneInLog2) == 0; }
+  /// By another multiplication: the low bits of `hash` are alike for blocks at one place of a slab.
   WARPHEAP_DEVICE static u32 place_of(u32 hash) {
-    return profile_parts::header_words + profile_parts::sample_words * ((hash ^ hash >> 15) % Places);
+    return profile_parts::header_words + profile_parts::sample_words * scale_below(hash * 0x85eb'ca6bu, Places);
   }
 
   // relaxed, all: profile.P1 needs no more than the order of one block's malloc and free, which the
