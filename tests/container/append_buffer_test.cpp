@@ -16,19 +16,17 @@ namespace {
 
 using namespace warpheap;
 using namespace warpheap::literals;
-using test::append_own_number;
 using test::appending;
 using test::entry;
 using test::for_each_schedule;
 using test::refusing_heap;
 
-constexpr append_buffer_config small_pages{.first_page = 2};
-using buffer = append_buffer<entry, small_pages>;
-using pages = buffer::layout;
+using small_buffer = append_buffer<entry, append_buffer_config{.first_page = 2}>;
+using small_pages = small_buffer::layout;
 
 /// Pages of a buffer with this many elements.
 constexpr u32 pages_for(u64 elements) {
-  return elements == 0 ? 0 : pages::place_of(static_cast<u32>(elements - 1)).page + 1;
+  return elements == 0 ? 0 : small_pages::place_of(static_cast<u32>(elements - 1)).page + 1;
 }
 
 /// One thread, the next multiples of three.
@@ -61,7 +59,7 @@ TEST(AppendBuffer, HoldsWhatManyThreadsAppend) {
   heap const memory{1_MiB};
   for (auto const shape : {launch_shape{1, 3}, {2, 40}, {3, 33}, {5, 100}})
     for_each_schedule(24, [&] {
-      appending<buffer> round{1, shape};
+      appending<small_buffer> round{1, shape};
       u32 const threads = shape.blocks * shape.threads;
       ASSERT_EQ(round.fault_of_round(memory.ref()), "");
       EXPECT_EQ(round[0].size(), threads);
@@ -76,7 +74,7 @@ TEST(AppendBuffer, ServesPartialWarpsAndManyBuffersInOne) {
   for (u32 const buffers : {2u, 31u, 33u})
     for (u32 const out_of : {2u, 3u, 32u})
       for_each_schedule(12, [&] {
-        appending<buffer> round{buffers, {2, 77}, out_of};
+        appending<small_buffer> round{buffers, {2, 77}, out_of};
         ASSERT_EQ(round.fault_of_round(memory.ref()), "") << buffers << " buffers";
         round.destroy_all(memory.ref());
         EXPECT_EQ(memory.statistics().live_blocks, 0u);
@@ -90,13 +88,13 @@ TEST(AppendBuffer, DropsAllBehindAPageThatIsRefused) {
   constexpr u32 threads = shape.blocks * shape.threads, last = pages_for(threads) - 1;
   for (u32 refused = 0; refused <= last; ++refused)
     for_each_schedule(16, [&] {
-      appending<buffer> round{1, shape};
+      appending<small_buffer> round{1, shape};
       device_buffer<u32> const calls(1);
       refusing_heap<heap_ref> const refusing{memory.ref(), calls.data(), refused, refused + 1};
       ASSERT_EQ(round.fault_of_round(refusing), "") << refused;
       EXPECT_EQ(calls[0], refused + 1) << "nobody asks for pages behind";
-      EXPECT_EQ(round[0].size(), pages::first_of(refused));
-      EXPECT_EQ(round[0].dropped(), threads - pages::first_of(refused));
+      EXPECT_EQ(round[0].size(), small_pages::first_of(refused));
+      EXPECT_EQ(round[0].dropped(), threads - small_pages::first_of(refused));
       EXPECT_EQ(memory.statistics().live_blocks, refused);
       round.clear_all();
       EXPECT_EQ(round[0].dropped(), 0u);
@@ -134,7 +132,7 @@ TEST(AppendBuffer, NeedsNoMemoryAfterClear) {
   heap const memory{1_MiB};
   constexpr u32 all_pages = 2 * pages_for(51) + pages_for(52);
   for_each_schedule(24, [&] {
-    appending<buffer> rounds{3, {2, 77}};
+    appending<small_buffer> rounds{3, {2, 77}};
     device_buffer<u32> const calls(1);
     refusing_heap<heap_ref> const counting{memory.ref(), calls.data(), 0, 0};
     for (u32 round = 0; round < 3; ++round) {
@@ -154,21 +152,13 @@ TEST(AppendBuffer, NeedsNoMemoryAfterClear) {
 
 // append.A2
 TEST(AppendBuffer, OrdersTheLastOwnersAccessesBeforeAppends) {
-  for_each_schedule(200, [] { EXPECT_TRUE(test::orders_owners<buffer>()); });
+  for_each_schedule(200, [] { EXPECT_TRUE(test::orders_owners<small_buffer>()); });
 }
-
-/// A heap that must not be called.
-struct no_heap {
-  WARPHEAP_DEVICE void* malloc(size_t) const {
-    simt::trap("a page was asked for");
-    return nullptr;
-  }
-  WARPHEAP_DEVICE void free(void*) const {}
-};
 
 struct append_at_the_end {
   WARPHEAP_DEVICE void operator()(append_buffer<u8>* to, u64* places, u64* dropped) const {
-    for (u32 i = 0; i < 4; ++i) places[i] = reinterpret_cast<u64>(to->append(no_heap{}));
+    test::first_fit_heap const no_heap{nullptr, nullptr};
+    for (u32 i = 0; i < 4; ++i) places[i] = reinterpret_cast<u64>(to->append(no_heap));
     *dropped = to->dropped();
   }
 };
@@ -192,7 +182,7 @@ TEST(AppendBuffer, EndsBefore2To32Elements) {
 
 /// Threads of a launch append to buffers of any heap.
 template <class Heap>
-std::string fault_with(Heap const& memory) {
+std::string fault_on_heap(Heap const& memory) {
   appending<append_buffer<entry>> round{5, {3, 70}};
   auto fault = round.fault_of_round(memory.ref());
   if (fault.empty() && round[0].dropped() != 0) fault = "a page was refused";
@@ -203,12 +193,12 @@ std::string fault_with(Heap const& memory) {
 }
 
 TEST(AppendBuffer, TakesPagesFromAnyHeap) {
-  EXPECT_EQ(fault_with(heap{16_MiB}), "");
-  EXPECT_EQ(fault_with(scatter_heap{16_MiB}), "");
-  EXPECT_EQ(fault_with(halloc_heap{16_MiB}), "");
-  EXPECT_EQ(fault_with(throughput_heap{16_MiB}), "");
-  EXPECT_EQ(fault_with(rw_malloc_heap{16_MiB}), "");
-  EXPECT_EQ(fault_with(checked<heap>{16_MiB}), "");
+  EXPECT_EQ(fault_on_heap(heap{16_MiB}), "");
+  EXPECT_EQ(fault_on_heap(scatter_heap{16_MiB}), "");
+  EXPECT_EQ(fault_on_heap(halloc_heap{16_MiB}), "");
+  EXPECT_EQ(fault_on_heap(throughput_heap{16_MiB}), "");
+  EXPECT_EQ(fault_on_heap(rw_malloc_heap{16_MiB}), "");
+  EXPECT_EQ(fault_on_heap(checked<heap>{16_MiB}), "");
 }
 
 TEST(AppendBuffer, IsAsLargeAsItsDirectory) {
@@ -216,7 +206,7 @@ TEST(AppendBuffer, IsAsLargeAsItsDirectory) {
   EXPECT_EQ(sizeof(append_buffer<u8, append_buffer_config{.first_page = 4096}>), 328u);
 }
 
-struct add_up {
+struct add_up_appended {
   WARPHEAP_DEVICE void operator()(append_buffer<u32> const* buffers, u64* sum) const {
     u64 const threads = u64{simt::grid_dim()} * simt::block_dim();
     buffers->for_each(global_thread_index(), threads,
@@ -237,7 +227,7 @@ struct begin_step {
 /// Calls launch_step(on) as often as `steps` says; on a GPU as a graph, without the host in
 /// between.
 template <class LaunchStep>
-void replay(u32 steps, LaunchStep launch_step) {
+void replay_steps(u32 steps, LaunchStep launch_step) {
   stream on;
 #if defined(__CUDACC__)
   cuda_backend::throw_on_error(cudaStreamBeginCapture(on, cudaStreamCaptureModeGlobal), "cudaStreamBeginCapture");
@@ -263,11 +253,11 @@ TEST(AppendBuffer, IsClearedFilledAndUsedInAGraph) {
   device_buffer<append_buffer<u32>> const one(1);
   device_buffer<u64> const sum(1);
   device_buffer<u32> const step(1);
-  replay(steps, [&](stream_view on) {
+  replay_steps(steps, [&](stream_view on) {
     launch(on, {1, 1}, begin_step{}, step.data());
     clear(one.data(), 1, on);
     launch(on, {2, 40}, append_in_step{}, memory.ref(), one.data(), step.data());
-    launch(on, {1, 33}, add_up{}, static_cast<append_buffer<u32> const*>(one.data()), sum.data());
+    launch(on, {1, 33}, add_up_appended{}, static_cast<append_buffer<u32> const*>(one.data()), sum.data());
   });
   u64 rounds = 0;
   for (u32 each = 1; each <= steps; ++each) rounds += each % 7 + 1;

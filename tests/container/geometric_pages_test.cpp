@@ -9,7 +9,7 @@ namespace {
 using namespace warpheap;
 
 template <class Pages>
-struct PagesFrom : testing::Test {};
+class PagesFrom : public testing::Test {};
 using first_pages = testing::Types<geometric_pages<1>, geometric_pages<2>, geometric_pages<32>, geometric_pages<4096>,
                                    geometric_pages<1u << 30>>;
 TYPED_TEST_SUITE(PagesFrom, first_pages);

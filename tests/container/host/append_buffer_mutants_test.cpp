@@ -36,10 +36,10 @@ struct skips_the_page_before : no_faults {
 };
 
 template <class Faults>
-using buffer = append_buffer<entry, append_buffer_config{.first_page = 2}, Faults>;
+using mutant = append_buffer<entry, append_buffer_config{.first_page = 2}, Faults>;
 
 /// Steps after which a mutant that hangs is stopped.
-constexpr u64 few_steps = 2'000'000;
+constexpr u64 most_steps = 2'000'000;
 
 /// Whether buffers are right, and all pages are freed, where call `refused` of malloc gets none.
 template <class Faults>
@@ -47,7 +47,7 @@ bool survives_refusal(launch_shape shape, u32 refused) {
   heap const memory{1_MiB};
   device_buffer<u32> const calls(1);
   refusing_heap<heap_ref> const refusing{memory.ref(), calls.data(), refused, refused + 1};
-  appending<buffer<Faults>> round{1, shape};
+  appending<mutant<Faults>> round{1, shape};
   bool const right = round.fault_of_round(refusing).empty();
   round.destroy_all(memory.ref());
   return right && memory.statistics().live_blocks == 0;
@@ -61,20 +61,20 @@ bool survives_refusals() {
 }
 
 TEST(AppendBufferMutants, TheBufferItselfSurvives) {
-  EXPECT_FALSE(find_failing_schedule(400, orders_owners<buffer<no_faults>>));
+  EXPECT_FALSE(find_failing_schedule(400, orders_owners<mutant<no_faults>>));
   EXPECT_FALSE(find_failing_schedule(400, survives_refusals<no_faults>));
 }
 TEST(AppendBufferMutants, APagePublishedWithoutReleaseIsNoticed) {
-  EXPECT_TRUE(find_failing_schedule(400, orders_owners<buffer<publishes_relaxed>>, few_steps));
+  EXPECT_TRUE(find_failing_schedule(400, orders_owners<mutant<publishes_relaxed>>, most_steps));
 }
 TEST(AppendBufferMutants, APageFoundWithoutAcquireIsNoticed) {
-  EXPECT_TRUE(find_failing_schedule(400, orders_owners<buffer<finds_relaxed>>, few_steps));
+  EXPECT_TRUE(find_failing_schedule(400, orders_owners<mutant<finds_relaxed>>, most_steps));
 }
 TEST(AppendBufferMutants, APageMadeByTwoThreadsIsNoticed) {
-  EXPECT_TRUE(find_failing_schedule(400, survives_refusals<elects_two>, few_steps));
+  EXPECT_TRUE(find_failing_schedule(400, survives_refusals<elects_two>, most_steps));
 }
 TEST(AppendBufferMutants, APageBehindARefusedOneIsNoticed) {
-  EXPECT_TRUE(find_failing_schedule(400, survives_refusals<skips_the_page_before>, few_steps));
+  EXPECT_TRUE(find_failing_schedule(400, survives_refusals<skips_the_page_before>, most_steps));
 }
 
 /// A heap of few steps: pieces of one array, one after the other. Call `refused` gets none.
@@ -103,7 +103,7 @@ struct append_numbers {
 /// own, as many as were served, and pages that nobody asked for twice. Pages have 1, 1, 2, 2, ...
 /// elements.
 template <class Faults>
-bool is_right(launch_shape shape, u32 each, u32 refused) {
+bool appends_right(launch_shape shape, u32 each, u32 refused) {
   using one_a_page = append_buffer<entry, append_buffer_config{.first_page = 1}, Faults>;
   u64 const appended = u64{shape.blocks} * shape.threads * each;
   device_buffer<one_a_page> const to(1);
@@ -130,15 +130,15 @@ TEST(ExploredAppendBuffer, IsRightInEverySchedule) {
         test::expect_every_schedule_right(
             "append buffer, " + std::to_string(shape.blocks) + " x " + std::to_string(shape.threads) +
                 " lanes, masks " + host::detail::name_of(masks) + ", refused " + std::to_string(refused),
-            {lanes == 2 ? 3u : 1u, lanes == 2 ? 4u : 2u}, [&] { return is_right<no_faults>(shape, 2, refused); },
+            {lanes == 2 ? 3u : 1u, lanes == 2 ? 4u : 2u}, [&] { return appends_right<no_faults>(shape, 2, refused); },
             masks);
       }
 }
 
 TEST(ExploredAppendBuffer, MutantsFailInSomeSchedule) {
-  test::expect_some_schedule_wrong("two elected", 2, [] { return is_right<elects_two>({3, 1}, 2, 1000); });
+  test::expect_some_schedule_wrong("two elected", 2, [] { return appends_right<elects_two>({3, 1}, 2, 1000); });
   test::expect_some_schedule_wrong("page before skipped", 2, [] {
-    return is_right<skips_the_page_before>({3, 1}, 2, 1);
+    return appends_right<skips_the_page_before>({3, 1}, 2, 1);
   });
 }
 
