@@ -152,6 +152,10 @@ KNOWN = {
     "instruction_latency": Scenario("Steps of a walk",
         "One lane counts bits, searches for the n-th set bit, or loads a word of a bitmap; each step needs the answer of the "
         "one before.", ignored={"steps", "words"}, views=(View("cycles", "cycles", "cycles of one step", "lower"),)),
+    "hash_map": Scenario("Hash maps",
+        "Threads insert keys into a hash map and find them, by how full it is, and in a map that must grow a hundredfold.",
+        x="keys", x_label="keys", series=("operation", "load_permille", "times_too_small"),
+        views=(View("operations_per_second", "rate", "keys a second", "higher"),)),
     "pic": Scenario("A plasma simulation", "A particle-in-cell code whose particles live in frames of the heap.",
         x="species", x_label="species", x_log=False, ignored={"steps"}, fills=True,
         views=(View("median_us", "time", "median time", "lower", without=("capacity",)),

@@ -5,6 +5,7 @@
 #include "collective_mutex.hpp"
 #include "graph_scaling.hpp"
 #include "growth.hpp"
+#include "hash_map.hpp"
 #include "instruction_latency.hpp"
 #include "peers.hpp"
 #include "random_walk.hpp"
@@ -22,6 +23,7 @@ registration const scenarios_of_lone[]{
     registration{about_collective_mutex()}, registration{about_atomic()},
     registration{about_random_walk()},      registration{about_instruction_latency()},
     registration{about_append()},
+    registration{about_hash_map()},
 };
 
 }}}  // namespace warpheap::bench::WARPHEAP_BACKEND
