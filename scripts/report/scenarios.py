@@ -143,6 +143,10 @@ KNOWN = {
         "Every thread adds to one word, lane by lane or once a warp, or to a word of its own.", **THREADS, ignored={"additions"},
         views=(View("ns_of_one", "number", "nanoseconds an addition", "lower"),
             View("cycles_p50", "cycles", "cycles of one addition, median", "lower"))),
+    "arena": Scenario("Arenas",
+        "Every thread asks an arena once, in its thread block's or in one that the grid shares; then the arena is reset, or dropped.",
+        x="bytes", x_label="bytes a block", series=("operation", "regions"),
+        views=(View("median_us", "time", "median time", "lower"),)),
     "append": Scenario("Lists that threads append to",
         "Every thread appends to one list, or to one of many, of which a few are long: in pages of a heap, by two passes and a scan, "
         "or in arrays with a bound.", x="lists", x_label="lists", ignored={"largest_list"},

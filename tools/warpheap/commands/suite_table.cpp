@@ -88,6 +88,7 @@ std::vector<suite_entry> full_entries(names const& all) {
       {"random_walk", {}, "", 20},
       {"instruction_latency", {}, "", 1},
       {"append", {}, "", 10},
+      {"arena", {}, "", 10},
       {"hash_map", {}, "", 5},
   };
 }

@@ -22,8 +22,7 @@ registration const scenarios_of_lone[]{
     registration{about_semaphore()},        registration{about_rcu_delegation()},
     registration{about_collective_mutex()}, registration{about_atomic()},
     registration{about_random_walk()},      registration{about_instruction_latency()},
-    registration{about_append()},
-    registration{about_hash_map()},
+    registration{about_append()},           registration{about_hash_map()},
 };
 
 }}}  // namespace warpheap::bench::WARPHEAP_BACKEND

@@ -88,7 +88,7 @@ class profile_log {
   // heap has.
 
   WARPHEAP_DEVICE void note(u64 bytes, void const* block, source_site site) const {
-    if (!block) return refuse(bytes, site);
+    if (!block) return refuse(*this, bytes, site);
     u32 const hash = hash_of(block);
     if (!is_sampled(hash)) return;
     word(place_of(hash)).store(profile_parts::block_word(reinterpret_cast<u64>(block), bytes), order::relaxed);
@@ -103,19 +103,20 @@ class profile_log {
     if (mine.load(order::relaxed) >> 20 == reinterpret_cast<u64>(block) >> 4) mine.store(0, order::relaxed);
   }
 
-  WARPHEAP_COLD void refuse(u64 bytes, source_site site) const {
-    aggregated_fetch_add(simt::active_mask(), words_[log2_floor(bytes)]);
+  /// By value: an address of the log would cost each malloc its stores to local memory.
+  WARPHEAP_COLD static void refuse(profile_log self, u64 bytes, source_site site) {
+    aggregated_fetch_add(simt::active_mask(), self.words_[log2_floor(bytes)]);
     // relaxed, both: one thread writes (profile.P2).
-    if (first(first_word::is_claimed).load(order::relaxed) != 0) return;
-    if (first(first_word::is_claimed).exchange(1, order::relaxed) != 0) return;
-    first(first_word::bytes).store(bytes, order::relaxed);
-    first(first_word::file).store(reinterpret_cast<u64>(site.file), order::relaxed);
-    first(first_word::line).store(site.line, order::relaxed);
-    first(first_word::place).store(u64{simt::block_index()} << 32 | simt::thread_index(), order::relaxed);
+    if (self.first(first_word::is_claimed).load(order::relaxed) != 0) return;
+    if (self.first(first_word::is_claimed).exchange(1, order::relaxed) != 0) return;
+    self.first(first_word::bytes).store(bytes, order::relaxed);
+    self.first(first_word::file).store(reinterpret_cast<u64>(site.file), order::relaxed);
+    self.first(first_word::line).store(site.line, order::relaxed);
+    self.first(first_word::place).store(u64{simt::block_index()} << 32 | simt::thread_index(), order::relaxed);
     // release: the words come first; pairs with the acquire in tell_profile.
-    first(first_word::is_told).store(1, order::release);
+    self.first(first_word::is_told).store(1, order::release);
     // release: as above, for a host that then launches tell_profile.
-    atomic_ref<u64, scope::system>{*host_}.store(1, order::release);
+    atomic_ref<u64, scope::system>{*self.host_}.store(1, order::release);
   }
 
   u64* words_ = nullptr;
