@@ -123,11 +123,11 @@ inline __global__ void transpose(float const* in, float* out, unsigned width, un
 }
 
 inline bool transposes() {
-  u32 const width = 37, height = 50;
+  u32 const width = 21, height = 30;  // 1,024 threads: each takes ThreadSanitizer 1.3 ms
   std::vector<float> numbers(width * height);
   std::iota(numbers.begin(), numbers.end(), 0.5F);
   device_buffer<float> const in{numbers}, out(numbers.size());
-  launch(launch_shape_of({3, 4}, {16, 16}), transpose, static_cast<float const*>(in.data()), out.data(), width, height);
+  launch(launch_shape_of({2, 2}, {16, 16}), transpose, static_cast<float const*>(in.data()), out.data(), width, height);
   synchronize();
   auto const made = out.to_host();
   for (u32 i = 0; i < numbers.size(); ++i)

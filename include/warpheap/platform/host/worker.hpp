@@ -56,6 +56,9 @@ class worker {
 
   run_statistics const& statistics() const { return statistics_; }
 
+  /// Between runs: gives stacks above `kept` back.
+  void trim_stacks(size_t kept) { stacks_.trim(kept); }
+
   // What lanes call.
   WARPHEAP_NO_TSAN lane& running() const { return *running_; }
   WARPHEAP_NO_TSAN bool runs_a_lane() const { return running_ != nullptr; }

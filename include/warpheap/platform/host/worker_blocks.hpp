@@ -66,7 +66,7 @@ inline void worker::run(dispatcher& work, execution const& how, u32 index, u32 w
   }
   if (work.failed()) abandon_all();
   worker_of_thread = outer;
-  stacks_.trim(under_tsan ? 1024 : stack_pool::guarded_limit);
+  stacks_.trim(stack_pool::guarded_limit);
 }
 
 /// Runs the next lane, if any can run, until a lane leaves to the worker's own fiber.
