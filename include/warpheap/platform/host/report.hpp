@@ -89,7 +89,7 @@ inline std::string describe_parked(warp const& group, lane_mask lanes) {
       {text, "(mask ", lanes_of(first.mask), ") for lanes ", lanes_of(group.present(first.mask) & ~arrived)});
 }
 
-inline bool is_parked(lane const& asked) {
+WARPHEAP_NO_TSAN inline bool is_parked(lane const& asked) {
   return asked.state != lane_state::ready && asked.state != lane_state::paused;
 }
 
