@@ -8,7 +8,9 @@
 //
 // A search must not follow lanes that wake each other in turn for ever while a third lane could
 // run. So a lane that pauses gives way to all lanes that could have run since its last pause and
-// did not (Musuvathi and Qadeer, "Fair stateless model checking", 2008):
+// did not (Musuvathi and Qadeer, "Fair stateless model checking", 2008). A lane that looks again and
+// again at the same words, and changes nothing, counts as one that pauses; one that goes on for very
+// long as one that pauses without waiting for a change.
 //
 //   schedule.F1  `gives_way_[t]` has u if t may not run while u can. Only a pause of t adds lanes,
 //       and a step of u removes u.
@@ -53,6 +55,8 @@ class directed_schedule : public host::detail::schedule {
     for (auto& lanes : gives_way_) lanes = 0;
     for (auto& lanes : could_run_) lanes = 0;
     for (auto& lanes : ran_) lanes = 0;
+    for (auto& each : looks_) each = {};
+    steps_alone_ = 0;
     memory_ = mix(memory_);
   }
 
@@ -66,6 +70,7 @@ class directed_schedule : public host::detail::schedule {
   }
 
   lane* at_point(lane& running, situation const& now) override {
+    if (spins(running, now.ready.empty())) return nullptr;
     pending_ = now.pending;
     return decide(running, now);
   }
@@ -93,6 +98,8 @@ class directed_schedule : public host::detail::schedule {
     u32 const me = static_cast<u32>(paused.number);
     gives_way_[me] |= could_run_[me] & ~ran_[me] & ~(u64{1} << me);
     could_run_[me] = ran_[me] = 0;
+    looks_[me] = {};
+    steps_alone_ = 0;
   }
 
   bool waits_for_changes() const override { return true; }
@@ -101,6 +108,7 @@ class directed_schedule : public host::detail::schedule {
 
   void observed(lane& by, u64 address, u64 before, u64 after, u64 result) override {
     note(by, 3 + result);
+    if (address != 0) note_look(by, before != after);
     if (before == after) return;
     memory_ ^= mix(mix(address) + before) ^ mix(mix(address) + after);
     // A lane that has looked there since its last pause need not wait for another change.
@@ -123,6 +131,25 @@ class directed_schedule : public host::detail::schedule {
   u64 pending() const { return pending_; }
 
  private:
+  static constexpr u32 most_looks_again = 16;
+  static constexpr u32 most_steps_alone = 1 << 15;  // more than random_priorities allows
+
+  struct looks {
+    u32 words;  // since the lane's last pause
+    u32 again;  // at these words, without a change by the lane
+  };
+
+  void note_look(lane const& by, bool changed) {
+    auto& known = looks_[by.number];
+    bool const is_new = by.watched.count != known.words;
+    known = {by.watched.count, changed || is_new ? 0 : known.again + 1};
+  }
+
+  bool spins(lane& running, bool is_alone) {
+    if (++steps_alone_ > most_steps_alone && !is_alone) return running.watched.any = true;
+    return looks_[running.number].again >= most_looks_again;
+  }
+
   /// A lane has done what `what` stands for. Its every step is noted, so that no two states on its
   /// way are the same.
   void note(lane& by, u64 what) {
@@ -149,6 +176,7 @@ class directed_schedule : public host::detail::schedule {
     u64 const state = mix(state_of(enabled) + usual * 2 + preempts);
     u32 const chosen = lanes_ == 1 ? usual : choose(usual, allowed, state, preempts);
     if (chosen != usual) deviations_.push_back({decision, chosen});
+    if (chosen != last_) steps_alone_ = 0;
     for (u32 i = 0; i < lanes_; ++i) {
       could_run_[i] |= enabled;
       ran_[i] |= u64{1} << chosen;
@@ -201,9 +229,11 @@ class directed_schedule : public host::detail::schedule {
   char const* named_ = nullptr;
   u64 pending_ = 0;
   lane* all_[most_lanes];
-  u64 gives_way_[most_lanes];        // schedule.F1
-  u64 could_run_[most_lanes];        // since the lane's last pause
-  u64 ran_[most_lanes];              // since the lane's last pause
+  u64 gives_way_[most_lanes];  // schedule.F1
+  u64 could_run_[most_lanes];  // since the lane's last pause
+  u64 ran_[most_lanes];        // since the lane's last pause
+  looks looks_[most_lanes];
+  u32 steps_alone_ = 0;              // of the lane that runs
   std::vector<lane const*> paused_;  // in the order of their last pauses
   // A hash of the words that lanes have changed and of what every lane has read, which together
   // make the state.
@@ -211,7 +241,7 @@ class directed_schedule : public host::detail::schedule {
 };
 
 /// Follows a list of deviations as far as it can.
-class replayed_schedule final : public directed_schedule {
+class replayed_schedule : public directed_schedule {
  public:
   /// `prefers_yield_points` as the schedule whose deviations these are.
   replayed_schedule(std::vector<deviation> wanted, bool prefers_yield_points)

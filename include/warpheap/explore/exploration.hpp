@@ -99,11 +99,13 @@ class explorer {
 
   exploration_result run() {
     if (!how_.preemptions) return run_seeds();
-    schedule_search search{*how_.preemptions, how_.at_yield_points_only, how_.follows_known_states};
+    search_tree tree{*how_.preemptions};
+    schedule_search search{tree, how_.at_yield_points_only, how_.follows_known_states};
     do {
       execute(search, how_.seed, how_.at_yield_points_only);
-      done_.states = search.states();
-    } while (!done_.fault && (done_.ended = !search.advance(), !done_.ended) && goes_on());
+      done_.states = tree.states.size();
+    } while (!done_.fault && (done_.ended = !tree.advance(), !done_.ended) && goes_on());
+    if (tree.strayed) throw backend_error{"an explored body does not do the same when its lanes are scheduled alike"};
     return finish();
   }
 

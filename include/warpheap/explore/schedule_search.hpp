@@ -27,90 +27,129 @@
 
 namespace warpheap::explore {
 
-class schedule_search final : public directed_schedule {
- public:
+/// What a search keeps from one execution to the next, all in memory of one kind.
+struct search_tree {
   static constexpr u32 most_preemptions = 15;
 
-  /// `at_yield_points_only` preempts at yield points alone.
-  schedule_search(u32 preemptions, bool at_yield_points_only, bool follows_known_states)
-      : bound_{preemptions}, at_yield_points_only_{at_yield_points_only}, follows_known_states_{follows_known_states} {
+  struct branch {
+    u32 chosen;
+    u64 left;   // the lanes that are still to be tried here
+    u64 state;  // always the same: what comes before it is
+  };
+
+  /// States past `most_states` are not kept: a search that knows fewer is as right, and longer.
+  explicit search_tree(u32 preemptions, std::pmr::memory_resource* memory = std::pmr::get_default_resource(),
+                       size_t most_states = ~size_t{0} >> 1)
+      : bound{preemptions}, path{memory}, states{memory, 2 * most_states}, words{memory} {
     if (preemptions > most_preemptions) throw backend_error{"a search takes at most 15 preemptions"};
   }
 
-  /// Before each execution of the body.
-  void restart() override {
-    directed_schedule::restart();
-    depth_ = 0;
-    preemptions_ = 0;
-  }
+  /// Before an execution.
+  void begin() { depth = preemptions = 0; }
 
-  /// After an execution: goes on to the next schedule. False if there is none.
+  /// After an execution: goes on to the next schedule. False if there is none, or it has strayed.
   bool advance() {
-    if (words_.has_grown()) {
-      path_.clear();
-      states_ = {};
+    strayed |= depth != path.size();
+    if (strayed) return false;
+    if (words.has_grown()) {
+      restart();
       return true;
     }
-    while (!path_.empty()) {
-      auto& last = path_.back();
+    while (!path.empty()) {
+      auto& last = path.back();
       if (last.left != 0) {
         last.chosen = static_cast<u32>(std::countr_zero(last.left));
         last.left &= last.left - 1;
         return true;
       }
-      path_.pop_back();
+      path.pop_back();
     }
     return false;
   }
 
-  u64 states() const { return states_.size(); }
+  /// After the last schedule within the bound: one more preemption. False if that leads nowhere
+  /// new.
+  bool raise_bound() {
+    if (!leaves_some || bound == most_preemptions) return false;
+    ++bound;
+    restart();
+    return true;
+  }
+
+  u32 bound;
+  bool leaves_some = false;  ///< schedules of more preemptions
+  bool strayed = false;      ///< an execution went another way than before under the same schedule
+  u32 preemptions = 0;       ///< of this execution so far
+  size_t depth = 0;          ///< branches of the path that it has passed
+  std::pmr::vector<branch> path;
+  state_set states;
+  shared_words words;
+
+ private:
+  void restart() {
+    leaves_some = false;
+    path.clear();
+    states.clear();
+  }
+};
+
+/// The next schedule of a search.
+class schedule_search : public directed_schedule {
+ public:
+  /// `at_yield_points_only` preempts at yield points alone.
+  explicit schedule_search(search_tree& tree, bool at_yield_points_only = false, bool follows_known_states = false)
+      : tree_{tree}, at_yield_points_only_{at_yield_points_only}, follows_known_states_{follows_known_states} {}
+
+  void restart() override {
+    directed_schedule::restart();
+    tree_.begin();
+  }
 
   void observed(lane& by, u64 address, u64 before, u64 after, u64 result) override {
     directed_schedule::observed(by, address, before, after, result);
-    if (address != 0) words_.add(address, by.number, before != after);
+    if (address != 0) tree_.words.add(address, by.number, before != after);
+  }
+
+ protected:
+  u32 choose(u32 usual, u64 allowed, u64 state, bool preempts) override {
+    if (preempts && !may_preempt()) return usual;
+    u64 others = allowed & ~(u64{1} << usual);
+    if (preempts && tree_.preemptions == tree_.bound) {
+      tree_.leaves_some |= others != 0;
+      others = 0;
+    }
+    if (others == 0) {
+      // Nothing to choose, but the state may be known: then so is all that follows.
+      if (tree_.depth == tree_.path.size() && is_known(state)) end_early();
+      return usual;
+    }
+    if (tree_.depth == tree_.path.size()) {
+      if (is_known(state)) end_early();
+      tree_.path.push_back({usual, others, state});
+    }
+    auto const& here = tree_.path[tree_.depth];
+    if (here.state != state) end_early();  // short of the path's end
+    ++tree_.depth;
+    tree_.preemptions += preempts && here.chosen != usual;
+    return here.chosen;
   }
 
  private:
-  struct branch {
-    u32 chosen;
-    u64 left;  // the lanes that are still to be tried here
-  };
-
   bool prefers_yield_points() const override { return at_yield_points_only_; }
-  u32 choose(u32 usual, u64 allowed, u64 state, bool preempts) override {
-    if (preempts && !may_preempt()) return usual;
-    u64 const others = preempts && preemptions_ == bound_ ? 0 : allowed & ~(u64{1} << usual);
-    if (others == 0) {
-      // Nothing to choose, but the state may be known: then so is all that follows.
-      if (depth_ == path_.size() && is_known(state)) end_early();
-      return usual;
-    }
-    if (depth_ == path_.size()) {
-      if (is_known(state)) end_early();
-      path_.push_back({usual, others});
-    }
-    u32 const chosen = path_[depth_++].chosen;
-    preemptions_ += preempts && chosen != usual;
-    return chosen;
-  }
 
-  bool is_known(u64 state) { return states_.seen(state, preemptions_) && !follows_known_states_; }
-  bool may_preempt() const { return at_yield_points_only_ ? named() != nullptr : words_.is_shared(pending()); }
+  bool is_known(u64 state) { return tree_.states.seen(state, tree_.preemptions) && !follows_known_states_; }
+  bool may_preempt() const { return at_yield_points_only_ ? named() != nullptr : tree_.words.is_shared(pending()); }
 
-  [[noreturn]] static void end_early() {
+  /// This execution leads nowhere new.
+  [[noreturn]] virtual void end_early() {
     auto* const here = host::detail::this_worker();
     if (here->runs_a_lane()) here->fail(std::make_exception_ptr(schedule_ended_early{}));
     throw schedule_ended_early{};
   }
 
-  u32 bound_;
+  search_tree& tree_;
   bool at_yield_points_only_;
   bool follows_known_states_;
-  std::vector<branch> path_;
-  size_t depth_ = 0;
-  u32 preemptions_ = 0;
-  state_set states_;
-  shared_words words_;
 };
 
 }  // namespace warpheap::explore

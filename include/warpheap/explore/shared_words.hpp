@@ -2,6 +2,7 @@
 // Which words one lane changes while another accesses them.
 #pragma once
 
+#include <memory_resource>
 #include <vector>
 
 #include "../platform/types.hpp"
@@ -12,6 +13,8 @@ namespace warpheap::explore {
 /// Words of 8 bytes, found by address. A word once shared stays so.
 class shared_words {
  public:
+  explicit shared_words(std::pmr::memory_resource* memory) : words_(1024, memory) {}
+
   /// Lane `lane`, [0, 64), accesses a word, and changes it or not.
   void add(u64 address, u64 lane, bool changes) {
     if (2 * (used_ + 1) > words_.size()) grow();
@@ -25,7 +28,7 @@ class shared_words {
   }
 
   /// Fences and collectives, address 0, are no words.
-  bool is_shared(u64 address) const { return address != 0 && !words_.empty() && place_of(address >> 3).is_shared(); }
+  bool is_shared(u64 address) const { return address != 0 && place_of(address >> 3).is_shared(); }
 
   /// Whether a word became shared since the last call.
   bool has_grown() {
@@ -53,13 +56,13 @@ class shared_words {
   }
 
   void grow() {
-    std::vector<word> old(words_.empty() ? 1024 : 2 * words_.size());
+    std::pmr::vector<word> old(2 * words_.size(), words_.get_allocator());
     old.swap(words_);
     for (auto const& each : old)
       if (each.key != 0) place_of(each.key) = each;
   }
 
-  std::vector<word> words_;
+  std::pmr::vector<word> words_;
   u64 used_ = 0;
   bool has_grown_ = false;
 };

@@ -191,6 +191,52 @@ TEST_F(Exploration, ReportsAHangAtOnce) {
   EXPECT_LT(found.steps, 50'000u);
 }
 
+/// A lock whose lanes wait without a pause, and count their attempts or not.
+template <bool CountsAttempts>
+struct spin_for_a_lock {
+  void operator()(u32* words) const {
+    atomic_ref<u32> const lock{words[0]}, counter{words[1]}, attempts{words[2]};
+    while (lock.exchange(1, order::acquire))
+      if (CountsAttempts) attempts.fetch_add(1, order::relaxed);
+    counter.store(counter.load(order::relaxed) + 1, order::relaxed);
+    lock.store(0, order::release);
+  }
+};
+
+template <bool CountsAttempts>
+bool spinning_lock_excludes() {
+  device_buffer<u32> const words(3);
+  launch({3, 1}, spin_for_a_lock<CountsAttempts>{}, words.data());
+  return words[1] == 3;
+}
+
+TEST_F(Exploration, LanesThatWaitWithoutAPauseGiveWay) {
+  for (u32 preemptions = 0; preemptions < 3; ++preemptions) {
+    auto const found = explore::explore({.preemptions = preemptions}, spinning_lock_excludes<false>);
+    EXPECT_TRUE(found.ended && !found.fault) << preemptions;
+  }
+  auto const counting = explore::explore({.preemptions = 1, .schedules = 50}, spinning_lock_excludes<true>);
+  EXPECT_FALSE(counting.fault) << counting.fault->what;
+  EXPECT_FALSE(explore::explore({.schedules = 50}, spinning_lock_excludes<true>).fault);
+}
+
+TEST_F(Exploration, ReportsAHangOfLanesThatDoNotPause) {
+  auto const found = explore::explore({.preemptions = 1}, [] {
+    device_buffer<u32> const words(3);
+    launch(
+        {2, 1},
+        [](u32* all) {
+          atomic_ref<u32> const lock{all[0]};
+          u32 free = 0;
+          while (!lock.compare_exchange(free, 1, order::acquire, order::relaxed)) free = 0;
+        },
+        words.data());
+    return true;
+  });
+  ASSERT_TRUE(found.fault);
+  EXPECT_THAT(found.fault->what, testing::HasSubstr("look again and again at buffer 1 + 0x0"));
+}
+
 /// Two lanes hand a token to and fro for ever unless the third sets the flag that ends it.
 struct hand_a_token_to_and_fro {
   void operator()(u32* words) const {
@@ -309,6 +355,23 @@ TEST_F(Exploration, ReportsWhatABodyThrows) {
   auto const found = explore::explore({.preemptions = 0}, []() -> bool { throw std::runtime_error{"no luck"}; });
   ASSERT_TRUE(found.fault);
   EXPECT_EQ(found.fault->what, "no luck");
+}
+
+TEST_F(Exploration, RefusesABodyThatDoesNotRepeatItself) {
+  u32 executions = 0;
+  auto const expect_refusal = [&](auto body) {
+    EXPECT_THROW(static_cast<void>(explore::explore({.preemptions = 1}, body)), backend_error);
+  };
+  expect_refusal([&] {
+    device_buffer<u32> const words(2);
+    for (u32 i = ++executions % 2; i < 2; ++i) launch({2, 1}, add_in_two_steps{}, words.data());
+    return true;
+  });
+  expect_refusal([&] {
+    device_buffer<u32> const words(std::vector<u32>{++executions});
+    launch({2, 1}, add_in_two_steps{}, words.data());
+    return true;
+  });
 }
 
 TEST_F(Exploration, RefusesWhatItCannotExplore) {

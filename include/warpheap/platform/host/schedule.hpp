@@ -27,13 +27,15 @@ class schedule {
   schedule& operator=(schedule const&) = delete;
   virtual ~schedule() = default;
 
+  /// Whether it takes a run of `lanes` lanes. Lanes of others make one step each in turn.
+  virtual bool takes(u64 /*lanes*/) { return true; }
   /// Before the lanes of a run start.
   virtual void begin(draws&) {}
   /// A lane exists from now on.
   virtual void started(lane&, draws&) {}
   /// At a scheduling point of `running`: the lane that goes on. If it is another one, it has been
   /// taken out of `ready`, and `running` is there in its place. Null holds `running` back until its
-  /// `wake_step`.
+  /// `wake_step`; it pauses if lanes wait for changes.
   virtual lane* at_point(lane& running, situation const& now) = 0;
   /// At a yield point (WARPHEAP_POINT) of `running`. It is no scheduling point to a schedule that
   /// does not care.

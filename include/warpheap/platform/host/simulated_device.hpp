@@ -60,14 +60,19 @@ class simulated_device {
           "new program"};
     }
     std::lock_guard const lock{run_mutex_};
-    u64 blocks = 0;
+    u64 blocks = 0, lanes = 0;
     bool pending = false;
     for (auto const* queue : queues) {
       pending |= !queue->pending.empty();
-      for (auto const& work : queue->pending) blocks += work.kernel.shape.blocks;
+      for (auto const& work : queue->pending) {
+        blocks += work.kernel.shape.blocks;
+        lanes += u64{work.kernel.shape.blocks} * work.kernel.shape.threads;
+      }
     }
     if (!pending) return;
-    auto const how = checked(current_execution());
+    auto how = checked(current_execution());
+    bool const directed = how.policy == schedule_policy::directed && how.director;
+    if (directed && !how.director->takes(lanes)) how.policy = schedule_policy::round_robin;
     bool const deterministic = how.mode == execution_mode::deterministic;
     u64 const workers = deterministic ? 1 : useful_workers(how, blocks);
     while (workers_.size() < workers) workers_.push_back(std::make_unique<worker>());

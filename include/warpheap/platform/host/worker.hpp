@@ -260,6 +260,7 @@ WARPHEAP_NO_TSAN inline void worker::point(u64 pending) {
   if (!paused_.empty() && paused_.front()->wake_step <= statistics_.steps) wake_paused(false);
   lane* const to = schedule_->at_point(self, now(pending));
   if (to) return leave(self, to);
+  if (watches_) return pause(0);
   paused_.push(&self);
   leave(self, next());
 }
