@@ -101,9 +101,11 @@ int main() {
   std::puts(warpheap::host::describe(warpheap::host::current_execution()).c_str());
 }
 )");
+  setenv("WARPHEAP_EXECUTION", "sm_count=3", 1);
   auto const made = run("test --replay weak_memory:17 " + source);
+  unsetenv("WARPHEAP_EXECUTION");
   EXPECT_EQ(made.status, 0) << made.err;
-  EXPECT_THAT(made.out, HasSubstr("deterministic mode, seed 17, random_walk, active masks mixed, weak memory"));
+  EXPECT_THAT(made.out, HasSubstr("seed 17, random_walk, active masks mixed, weak memory, 8 multiprocessors"));
 }
 
 TEST_F(ProgramTest, RefusesWhatItCannotDo) {
@@ -112,6 +114,7 @@ TEST_F(ProgramTest, RefusesWhatItCannotDo) {
   auto const source = program("int main() { return what; }\n");
   expect_refusal("test --replay weak_memory " + source, "a run is written like weak_memory:17");
   expect_refusal("test --replay best:3 " + source, "a run is written like weak_memory:17");
+  expect_refusal("test --replay exploration:12:1,x " + source, "a run is written like weak_memory:17");
   expect_refusal("test --jobs 0 " + source, "--jobs");
   auto const broken = run("test " + source);
   EXPECT_EQ(broken.status, 2);

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -29,11 +30,17 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return all;
 }
 
+/// Whether one of these NAME=VALUE has the name of `other`.
+bool has_name_of(std::vector<std::string> const& settings, std::string_view other) {
+  auto const name = other.substr(0, other.find('=') + 1);
+  return std::ranges::any_of(settings, [&](auto const& each) { return each.starts_with(name); });
+}
+
 /// Starts the program with both streams in `file`.
 pid_t start(std::vector<std::string> arguments, std::vector<std::string> const& environment, int file) {
-  std::vector<std::string> settings;
-  for (char** each = environ; *each != nullptr; ++each) settings.emplace_back(*each);
-  settings.insert(settings.end(), environment.begin(), environment.end());
+  auto settings = environment;
+  for (char** each = environ; *each != nullptr; ++each)
+    if (!has_name_of(environment, *each)) settings.emplace_back(*each);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -66,6 +73,10 @@ std::string contents_of(std::FILE* file) {
 
 }  // namespace
 
+std::string ending_after(std::chrono::milliseconds limit) {
+  return fmt::format("did not end within {:.0f} s", std::chrono::duration<double>(limit).count());
+}
+
 child_outcome run_child(std::vector<std::string> const& arguments, std::vector<std::string> const& environment,
                         std::chrono::milliseconds limit, std::atomic<bool> const& is_wanted) {
   using clock = std::chrono::steady_clock;
@@ -88,8 +99,7 @@ child_outcome run_child(std::vector<std::string> const& arguments, std::vector<s
     if (nap < std::chrono::milliseconds{10}) nap *= 2;
   }
   made.succeeded = !made.was_stopped && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-  if (made.was_stopped)
-    made.ending = fmt::format("did not end within {:.0f} s", std::chrono::duration<double>(limit).count());
+  if (made.was_stopped) made.ending = ending_after(limit);
   else if (WIFEXITED(status)) made.ending = fmt::format("ended with exit status {}", WEXITSTATUS(status));
   else made.ending = fmt::format("was ended by a signal: {}", strsignal(WTERMSIG(status)));
   made.output = contents_of(file.get());

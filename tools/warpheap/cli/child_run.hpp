@@ -16,9 +16,12 @@ struct child_outcome {
   std::string output;        ///< what it wrote, both streams
 };
 
-/// Runs `arguments` with `NAME=VALUE` texts added to the environment, and waits for its end, for
-/// `limit` at most, and while `is_wanted` holds. Throws usage_error if it cannot be started. Any
-/// thread.
+/// How a program ended that was stopped after `limit`.
+std::string ending_after(std::chrono::milliseconds limit);
+
+/// Runs `arguments` with these `NAME=VALUE` texts in the environment, in place of others of the
+/// same names, and waits for its end, for `limit` at most, and while `is_wanted` holds. Throws
+/// usage_error if it cannot be started. Any thread.
 child_outcome run_child(std::vector<std::string> const& arguments, std::vector<std::string> const& environment,
                         std::chrono::milliseconds limit, std::atomic<bool> const& is_wanted);
 
