@@ -50,7 +50,7 @@ struct stays_cleared : bench::append_buffer_subject {
 
 TEST(Append, FindsListsThatLoseElements) {
   bench::list_choice const choice{500, 64};
-  stays_cleared subject{choice, mebibyte};
+  stays_cleared subject{choice};
   auto const rows = bench::appending_rows<stays_cleared>{subject, choice, 2}.measure();
   EXPECT_THAT(rows.front().fault, HasSubstr("other elements than those appended"));
 }

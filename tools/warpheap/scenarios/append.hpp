@@ -135,11 +135,11 @@ struct read_lists {
 class appending_subject {
  public:
   explicit appending_subject(list_choice const& choice)
-      : count{choice.lists},
-        elements{choice.of.size()},
+      : count_{choice.lists},
+        elements_{choice.of.size()},
         lists_{choice.of},
-        blocks_a_list_{static_cast<u32>(std::max<u64>(elements / count / 256, 1))},
-        sums_(u64{count} * blocks_a_list_ * 256) {}
+        blocks_a_list_{static_cast<u32>(std::max<u64>(elements_ / count_ / 256, 1))},
+        sums_(u64{count_} * blocks_a_list_ * 256) {}
 
   /// The sum of the last read.
   u64 sum() const {
@@ -150,11 +150,11 @@ class appending_subject {
  protected:
   template <class Lists>
   void read_all(Lists lists) const {
-    launch({count * blocks_a_list_, 256}, read_lists{}, lists, blocks_a_list_, sums_.data());
+    launch({count_ * blocks_a_list_, 256}, read_lists{}, lists, blocks_a_list_, sums_.data());
   }
 
-  u32 count;
-  u64 elements;
+  u32 count_;
+  u64 elements_;
   device_buffer<u32> lists_;
 
  private:
@@ -166,22 +166,25 @@ class append_buffer_subject : public appending_subject {
  public:
   static constexpr char const* name = "append_buffer";
 
-  append_buffer_subject(list_choice const& choice, u64 pool_bytes)
-      : appending_subject{choice}, heap_{pool_bytes}, buffers_(count) {}
+  explicit append_buffer_subject(list_choice const& choice)
+      : appending_subject{choice}, heap_{pool_bytes(elements_)}, buffers_(count_) {}
 
   void first() { append(); }
   void steady() {
-    clear(buffers_.data(), count);
+    clear(buffers_.data(), count_);
     append();
   }
   void read() { read_all(paged_lists{buffers_.data()}); }
   void index() { read_all(indexed_lists{buffers_.data()}); }
-  void destroy() { warpheap::destroy(heap_.ref(), buffers_.data(), count); }
+  void destroy() { warpheap::destroy(heap_.ref(), buffers_.data(), count_); }
   u64 memory_bytes() const { return buffers_.size_bytes() + heap_.statistics().live_bytes; }
   std::string fault() const { return fault_of_emptied(heap_); }
 
  private:
-  void append() { launch(shape_for(elements), append_once{}, heap_.ref(), buffers_.data(), lists_.data(), elements); }
+  /// More than enough.
+  static u64 pool_bytes(u64 elements) { return (u64{64} << 20) + 8 * elements * sizeof(appended); }
+
+  void append() { launch(shape_for(elements_), append_once{}, heap_.ref(), buffers_.data(), lists_.data(), elements_); }
 
   heap heap_;
   device_buffer<append_buffer<appended>> buffers_;
@@ -190,12 +193,14 @@ class append_buffer_subject : public appending_subject {
 /// Lists in one array from the device.
 class array_subject : public appending_subject {
  public:
-  explicit array_subject(list_choice const& choice) : appending_subject{choice}, counts_(count) {}
+  explicit array_subject(list_choice const& choice) : appending_subject{choice}, counts_(count_) {}
   array_subject(array_subject const&) = delete;
   array_subject& operator=(array_subject const&) = delete;
   ~array_subject() { destroy(); }
 
+  void read() { read_all(lists_now_); }
   void destroy() { backend::deallocate_bytes(std::exchange(array_, nullptr)); }
+  u64 memory_bytes() const { return places_ * sizeof(appended) + counts_.size_bytes(); }
   static std::string fault() { return {}; }
 
  protected:
@@ -206,12 +211,8 @@ class array_subject : public appending_subject {
   void fill(u64 const* begins, u64 bound) {
     backend::fill_bytes(counts_.data(), 0, counts_.size_bytes());
     lists_now_ = {array_, begins, bound, counts_.data()};
-    launch(shape_for(elements), fill_once{}, lists_now_, lists_.data(), elements);
+    launch(shape_for(elements_), fill_once{}, lists_now_, lists_.data(), elements_);
   }
-
- public:
-  void read() { read_all(lists_now_); }
-  u64 memory_bytes() const { return places_ * sizeof(appended) + counts_.size_bytes(); }
 
  private:
   appended* array_ = nullptr;
@@ -225,23 +226,23 @@ class two_passes_subject : public array_subject {
   static constexpr char const* name = "two_passes";
 
   explicit two_passes_subject(list_choice const& choice)
-      : array_subject{choice}, scan_{count + 1}, wanted_(count + 1), begins_(count + 1) {}
+      : array_subject{choice}, scan_{count_ + 1}, wanted_(count_ + 1), begins_(count_ + 1) {}
 
   void first() {
     count_and_scan();
-    allocate(begins_[count]);
-    fill(begins_.data(), elements);
+    allocate(begins_[count_]);
+    fill(begins_.data(), elements_);
   }
   void steady() {
     count_and_scan();
-    fill(begins_.data(), elements);
+    fill(begins_.data(), elements_);
   }
   u64 memory_bytes() const { return array_subject::memory_bytes() + wanted_.size_bytes() + begins_.size_bytes(); }
 
  private:
   void count_and_scan() {
     backend::fill_bytes(wanted_.data(), 0, wanted_.size_bytes());
-    launch(shape_for(elements), count_element{}, wanted_.data(), lists_.data(), elements);
+    launch(shape_for(elements_), count_element{}, wanted_.data(), lists_.data(), elements_);
     scan_.run(wanted_.data(), begins_.data());
   }
 
@@ -256,7 +257,7 @@ class fixed_bound_subject : public array_subject {
   explicit fixed_bound_subject(list_choice const& choice) : array_subject{choice}, bound_{choice.largest()} {}
 
   void first() {
-    allocate(count * bound_);
+    allocate(count_ * bound_);
     steady();
   }
   void steady() { fill(nullptr, bound_); }
@@ -344,7 +345,7 @@ inline std::vector<result> append_rows(request const& asked) {
   auto const goes_on = [&] { return asked.proceed("append", done++, 6); };
   for (u32 const lists : {1u, on_gpu ? 4096u : 64u}) {
     list_choice const choice{elements, lists};
-    bool const sound = goes_on() && measured(append_buffer_subject{choice, asked.pool_bytes}, choice) && goes_on() &&
+    bool const sound = goes_on() && measured(append_buffer_subject{choice}, choice) && goes_on() &&
                        measured(two_passes_subject{choice}, choice) && goes_on() &&
                        measured(fixed_bound_subject{choice}, choice);
     if (!sound) break;
@@ -358,6 +359,7 @@ inline scenario about_append() {
       .text = "elements appended to one list and to many: append_buffer, two passes with a scan, and fixed bounds",
       .kind = scenario_kind::of_primitives,
       .uses = {{options::threads, "1048576"}},
+      .ignores = {"--pool"},
       .baseline = append_rows,
   };
 }
