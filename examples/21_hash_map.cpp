@@ -12,9 +12,10 @@ using counts = warpheap::hash_map<unsigned, unsigned>;
 // Thread i counts the sum of the squares of i's decimal digits.
 struct count_numbers {
   WARPHEAP_DEVICE void operator()(warpheap::heap_ref heap, counts* map) const {
+    auto const one_more = [](unsigned count) { return count + 1; };
     unsigned sum = 0;
     for (auto i = static_cast<unsigned>(warpheap::global_thread_index()); i != 0; i /= 10) sum += i % 10 * (i % 10);
-    map->insert_or_update(heap, sum, 1, [](unsigned count) { return count + 1; });
+    map->insert_or_update(heap, sum, 1, one_more);
   }
 };
 
@@ -33,7 +34,7 @@ int main() {
   warpheap::launch({1, 1}, look_up{}, map.data(), 85u, found.data());
   warpheap::launch({1, 1}, look_up{}, map.data(), 100'000u, found.data() + 1);
   auto const figures = inspect(map.data());
-  std::printf("%llu different sums in %llu slots; 85 occurs %u times\n", figures.entries, figures.slots, found[0]);
+  std::printf("%llu different sums in %llu slots; 85 occurs %u times\n", figures.entries, figures.capacity, found[0]);
   destroy(heap.ref(), map.data());
   warpheap::synchronize();
   bool const right = found[0] > 1 && found[1] == 0 && figures.levels == 1 && heap.statistics().live_blocks == 0;

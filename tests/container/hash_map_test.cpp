@@ -93,14 +93,14 @@ TYPED_TEST(AnyHashMap, GrowsAHundredfoldWhileThreadsInsert) {
     auto const grown = inspect(of.map.data());
     EXPECT_EQ(grown.entries, keys);
     EXPECT_GE(grown.levels, 6u);
-    EXPECT_LT(grown.slots, 8 * keys);
+    EXPECT_LT(grown.capacity, 8 * keys);
     compact(of.ref(), of.map.data());
     EXPECT_EQ(values_in(of.map, keys, 100), values_of_each(keys));
     auto const compacted = inspect(of.map.data());
     EXPECT_EQ(compacted.entries, keys);
     EXPECT_FALSE(compacted.refused);
     constexpr bool has_wide_windows = same_type<TypeParam, short_map> || same_type<TypeParam, key_map>;
-    EXPECT_EQ(compacted.levels == 1 && compacted.slots == 2 * keys - 4, has_wide_windows);
+    EXPECT_EQ(compacted.levels == 1 && compacted.capacity == 2 * keys - 4, has_wide_windows);
     of.expect_empty();
   });
 }
@@ -154,8 +154,8 @@ TYPED_TEST(AnyHashMap, IsAsBeforeWhereNoMemoryIsThereToCompact) {
       EXPECT_EQ(values_in(of.map, keys, 100), values_of_each(keys));
       auto const now = inspect(of.map.data());
       refused = now.refused;
-      if (refused) EXPECT_EQ(now.slots, before.slots);
-      else EXPECT_GE(now.slots, 4 * keys - 8);
+      if (refused) EXPECT_EQ(now.capacity, before.capacity);
+      else EXPECT_GE(now.capacity, 4 * keys - 8);
     }
     EXPECT_GE(call, 2u);
     of.expect_empty();
@@ -272,7 +272,7 @@ TYPED_TEST(AnyHashMap, IsEmptyAndHasRoomWhenItIsCleared) {
     auto const cleared = inspect(of.map.data());
     EXPECT_EQ(cleared.entries + cleared.erased, 0u);
     EXPECT_EQ(cleared.levels, 1u);
-    EXPECT_GE(cleared.slots + 8, before.slots);
+    EXPECT_GE(cleared.capacity + 8, before.capacity);
     EXPECT_EQ(values_in(of.map, 90, 100), std::vector<u32>(90, none));
     insert_all(of, 90);
     EXPECT_EQ(values_in(of.map, 90, 100), values_of_each(90));

@@ -5,13 +5,13 @@
 // fails in the middle of it. This one then takes another level of slots from a heap, and moves
 // nothing (hash_map/levels.hpp). Of the right size, it does what an open-addressing table does: one
 // look at 32 bytes for most searches, and one compare-exchange more for an insertion. If the size
-// was guessed a hundred times too small, it has seven levels more, and a search for a new key looks
+// was guessed a hundred times too small, it has six more levels, and a search for a new key looks
 // at all of them until the next compact().
 //
 //   keys and values          a slot holds
 //   of at most 4 bytes each  both
-//   larger                   the address of a block of the heap with both. Blocks of erased keys and
-//                            of replaced values, which other threads may be reading, are freed by
+//   larger                   the address of a block of the heap with both. Blocks of erased keys
+//                            and of replaced values, which others may be reading, are freed by
 //                            compact() and reserve()
 //
 // An erased key keeps its slot until compact() or reserve(). So a map in which new keys take the
@@ -38,7 +38,7 @@ enum class insert_result {
 struct hash_map_figures {
   u64 entries;
   u64 erased;    ///< slots of keys that are not in the map
-  u64 slots;     ///< of all levels
+  u64 capacity;  ///< slots of all levels
   u32 levels;    ///< 1 after reserve() and compact(), 0 without memory
   bool refused;  ///< the last reserve(), compact() or clear() got no memory
 };
@@ -46,11 +46,11 @@ struct hash_map_figures {
 namespace map_parts {
 
 template <class K, class V, class Parts, bool Packed>
-struct slots_of {
+struct slot_format {
   using type = packed_slots<K, V, Parts>;
 };
 template <class K, class V, class Parts>
-struct slots_of<K, V, Parts, false> {
+struct slot_format<K, V, Parts, false> {
   using type = block_slots<K, V, Parts>;
 };
 
@@ -69,8 +69,8 @@ class hash_map {
   static_assert(alignof(K) <= 16 && alignof(V) <= 16, "hash_map: a heap's blocks are aligned to 16 bytes");
   static constexpr bool packed = sizeof(K) <= 4 && sizeof(V) <= 4;
 
-  using slots = typename map_parts::slots_of<K, V, Parts, packed>::type;
-  using sought = typename slots::sought;
+  using format = typename map_parts::slot_format<K, V, Parts, packed>::type;
+  using sought = typename format::sought;
   using levels = map_parts::levels<Parts>;
   friend map_parts::count_entries;
   friend map_parts::plan_levels;
@@ -91,7 +91,7 @@ class hash_map {
   using mapped_type = V;
 
   /// Whether keys and values lie in blocks of the heap.
-  static constexpr bool in_blocks = slots::in_blocks;
+  static constexpr bool in_blocks = format::in_blocks;
 
   /// Inserts a key that is not in the map. Where several threads bring one key, one of them inserts
   /// it.
@@ -122,14 +122,15 @@ class hash_map {
   /// Replaces the key's value v by change(v), in one step, if the key is in the map; whether it is.
   template <class Change>
   WARPHEAP_DEVICE bool update(K const& key, Change change) requires(!in_blocks) {
-    return replace(locate(sought{key}), [&](u64 word) { return slots::with_value(word, change(slots::value(word))); });
+    return replace(locate(sought{key}),
+                   [&](u64 word) { return format::with_value(word, change(format::value(word))); });
   }
 
   /// Whether the key is in the map; copies its value.
   WARPHEAP_DEVICE bool find(K const& key, V& value) const {
     auto const found = locate(sought{key});
     if (!found.is_entry()) return false;
-    value = slots::value(found.word);
+    value = format::value(found.word);
     return true;
   }
 
@@ -137,7 +138,7 @@ class hash_map {
   /// map then compacted. Threads that change it use atomics, as on any memory that they share.
   WARPHEAP_DEVICE V* find(K const& key) const requires in_blocks {
     auto const found = locate(sought{key});
-    return found.is_entry() ? &slots::value(found.word) : nullptr;
+    return found.is_entry() ? &format::value(found.word) : nullptr;
   }
 
   /// As find(key), of a key that is inserted with `initial` if it is not in the map; null if the
@@ -152,7 +153,7 @@ class hash_map {
 
   /// Whether the key was in the map, and this call has erased it.
   WARPHEAP_DEVICE bool erase(K const& key) {
-    return replace(locate(sought{key}), [](u64 word) { return slots::erased(word); });
+    return replace(locate(sought{key}), [](u64 word) { return format::erased(word); });
   }
 
   /// Calls visit(key, value) for the entries of every `stride`th slot, from slot `first`: those of
@@ -161,7 +162,7 @@ class hash_map {
   template <class Visit>
   WARPHEAP_DEVICE void for_each(u64 first, u64 stride, Visit visit) const {
     for_each_slot(first, stride, [&](u64& slot, u64 word) {
-      if (word != 0 && slots::is_entry(word)) slots::visit(word, &slot == &alone_, visit);
+      if (word != 0 && format::is_entry(word)) format::visit(word, &slot == &alone_, visit);
     });
   }
 
@@ -187,7 +188,7 @@ class hash_map {
     u64 count = 0;
     for_each_slot_of_levels(first, stride, [&](u64& slot, u64 word) {
       if (word == 0) return;
-      auto const wanted = slots::sought_of(word);
+      auto const wanted = format::sought_of(word);
       entry found{};
       u32 i = 0;
       while (i < now_.count() && !now_[i].search(wanted.place(), levels::pairs, finder{wanted, found})) ++i;
@@ -204,7 +205,7 @@ class hash_map {
     u64* slot;
     u64 word;
 
-    WARPHEAP_DEVICE bool is_entry() const { return slot && slots::is_entry(word); }
+    WARPHEAP_DEVICE bool is_entry() const { return slot && format::is_entry(word); }
   };
 
   /// Looks for a key in a window, until it is there or cannot come.
@@ -214,7 +215,7 @@ class hash_map {
 
     WARPHEAP_DEVICE bool operator()(u64& slot, u64 word) const {
       if (word == 0) return true;  // map.M2
-      if (!slots::holds(slot, word, wanted)) return false;
+      if (!format::holds(slot, word, wanted)) return false;
       found = {&slot, word};
       return true;
     }
@@ -227,18 +228,18 @@ class hash_map {
     auto result = insert_result::refused;
     auto const claim = [&](u64& slot, u64 seen) {
       for (;;) {
-        bool const is_ours = seen != 0 && slots::holds(slot, seen, wanted);
+        bool const is_ours = seen != 0 && format::holds(slot, seen, wanted);
         if (seen != 0 && !is_ours) return false;  // map.M1
-        bool const is_entry = is_ours && slots::is_entry(seen);
+        bool const is_entry = is_ours && format::is_entry(seen);
         result = is_entry ? insert_result::exists : insert_result::inserted;
         if (is_entry && !Assigns) return true;
-        if (made == 0) made = slots::make(heap, wanted, key, value);
+        if (made == 0) made = format::make(heap, wanted, key, value);
         if (made == 0) {
           result = insert_result::refused;
           return true;
         }
-        slots::put_before(made, seen);
-        bool const done = atomic_ref<u64>{slot}.compare_exchange(seen, made, slots::publishes, slots::observes);
+        format::put_before(made, seen);
+        bool const done = atomic_ref<u64>{slot}.compare_exchange(seen, made, format::publishes, format::observes);
         if (done) made = 0;
         if (done || !Parts::minds_lost_races) return true;
       }
@@ -246,7 +247,7 @@ class hash_map {
     // relaxed: the slot of a key that has one of its own holds no address.
     if (wanted.is_alone) claim(alone_, atomic_ref<u64>{alone_}.load(order::relaxed));
     else if (!now_.search_and_grow(heap, wanted.place(), claim)) result = insert_result::refused;
-    if (made != 0) slots::discard(heap, made);
+    if (made != 0) format::discard(heap, made);
     return result;
   }
 
@@ -276,7 +277,7 @@ class hash_map {
   WARPHEAP_DEVICE static bool replace(entry at, Next next) {
     // The word that we lost to is of the same key, by map.M1.
     while (at.is_entry())
-      if (atomic_ref<u64>{*at.slot}.compare_exchange(at.word, next(at.word), slots::publishes, slots::observes))
+      if (atomic_ref<u64>{*at.slot}.compare_exchange(at.word, next(at.word), format::publishes, format::observes))
         return true;
     return false;
   }
@@ -294,7 +295,7 @@ class hash_map {
     for (u32 i = 0; i < count; ++i) {
       auto const level = now_[i];
       for (u64 at = first; at < u64{level.sectors} * levels::sector_slots; at += stride)
-        visit(level.slots[at], atomic_ref<u64>{level.slots[at]}.load(slots::observes));
+        visit(level.begin[at], atomic_ref<u64>{level.begin[at]}.load(format::observes));
     }
   }
 
@@ -310,7 +311,7 @@ class hash_map {
                             [[maybe_unused]] bool keeps_entries) {
     if constexpr (in_blocks) {
       for_each_slot_of_levels(of.first, of.stride, [&](u64&, u64 word) {
-        if (word != 0) slots::drop(heap, word, keeps_entries);
+        if (word != 0) format::drop(heap, word, keeps_entries);
       });
     }
   }
@@ -373,7 +374,7 @@ hash_map_figures inspect(hash_map<K, V, Parts>* map, stream_view on = {}) {
   hash_map<K, V, Parts> seen;
   backend::copy_bytes(&seen, map, sizeof seen);
   backend::fill_bytes(&map->counted_, 0, sizeof seen.counted_, on);
-  return {seen.counted_.entries, seen.counted_.erased, seen.now_.slots(), seen.now_.count(), seen.refused_ != 0};
+  return {seen.counted_.entries, seen.counted_.erased, seen.now_.capacity(), seen.now_.count(), seen.refused_ != 0};
 }
 
 #endif

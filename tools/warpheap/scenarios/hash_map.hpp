@@ -87,7 +87,7 @@ class hash_map_rows {
       time(1, [&] { launch(shape_, find_keys{}, filled, keys_.data(), count_, true, faults_.data()); });
       time(2, [&] { launch(shape_, find_keys{}, filled, others_.data(), count_, false, faults_.data()); });
       auto const state = inspect(map.data());
-      rows[0].figures = {{"levels", state.levels}, {"slots", static_cast<double>(state.slots)}};
+      rows[0].figures = {{"levels", state.levels}, {"capacity", static_cast<double>(state.capacity)}};
       time(3, [&] { compact(pool_.ref(), map.data()); });
       if (inspect(map.data()).entries != count_) fault = "a compacted map has another number of entries";
     }

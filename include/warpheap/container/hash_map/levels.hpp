@@ -66,7 +66,7 @@ class levels {
   static constexpr u64 most_sectors = u64{1} << 31;  ///< of a level: 64 GiB
 
   struct level {
-    u64* slots;
+    u64* begin;
     u32 sectors;
 
     /// Calls look(slot, word) for the first `count` pairs of slots of the key's window, until it
@@ -77,7 +77,7 @@ class levels {
       u32 sector = scale_below(at.first, sectors), half = at.first & 1;
       WARPHEAP_NO_UNROLL
       for (u32 pair = 0; pair < count; ++pair, half ^= 1) {
-        u64* const here = slots + (u64{sector} << 2 | half << 1);
+        u64* const here = begin + (u64{sector} << 2 | half << 1);
         word_pair const seen = load_pair(here);
         if (look(here[0], seen.first) || look(here[1], seen.second)) return true;
         if (pair % 2 == 0) continue;
@@ -141,7 +141,7 @@ class levels {
   WARPHEAP_HOST_DEVICE u32 count() const { return levels_of(state_); }
   /// Sectors of all levels' blocks.
   WARPHEAP_HOST_DEVICE u64 sectors() const { return count() != 0 ? sectors_of(0) << (count() - 1) : 0; }
-  WARPHEAP_HOST_DEVICE u64 slots() const { return (sectors() - count()) * sector_slots; }
+  WARPHEAP_HOST_DEVICE u64 capacity() const { return (sectors() - count()) * sector_slots; }
 
   /// Before there is a level: how large the first one's block is to be.
   WARPHEAP_DEVICE void plan(u64 sectors) {
@@ -218,9 +218,9 @@ class levels {
     while (tickets.load(order::relaxed) < chunks) {
       u32 const chunk = tickets.fetch_add(1, order::relaxed);
       if (chunk >= chunks) return;
-      u64 const begin = u64{chunk} * Parts::chunk_sectors, end = begin + Parts::chunk_sectors;
-      auto* const slots = reinterpret_cast<zeros*>(slots_of(block));
-      for (u64 at = 2 * begin; at < 2 * (end < of.sectors ? end : of.sectors); ++at) slots[at] = {};
+      u64 const first = u64{chunk} * Parts::chunk_sectors, end = first + Parts::chunk_sectors;
+      auto* const halves = reinterpret_cast<zeros*>(slots_of(block));
+      for (u64 at = 2 * first; at < 2 * (end < of.sectors ? end : of.sectors); ++at) halves[at] = {};
       // release: our zeros, for the one that publishes; acquire: the others', if that is us.
       if (atomic_ref<u32>{of.zeroed}.fetch_add(1, order::acq_rel) + 1 == chunks && Parts::zeroes_first)
         publish(block, i);

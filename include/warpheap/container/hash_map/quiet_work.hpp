@@ -30,7 +30,7 @@ struct count_entries {
   WARPHEAP_DEVICE void operator()(Heap const&, Map* map, share of) const {
     tally mine{};
     map->for_each_slot(of.first, of.stride, [&](u64&, u64 word) {
-      if (word != 0) ++(Map::slots::is_entry(word) ? mine.entries : mine.erased);
+      if (word != 0) ++(Map::format::is_entry(word) ? mine.entries : mine.erased);
     });
     // relaxed: read in a later step.
     if (mine.entries) atomic_ref<u64>{map->counted_.entries}.fetch_add(mine.entries, order::relaxed);
@@ -52,13 +52,13 @@ struct plan_levels {
 struct move_entries {
   template <class Heap, class Map>
   WARPHEAP_DEVICE void operator()(Heap const& heap, Map* map, share of) const {
-    using slots = typename Map::slots;
+    using format = typename Map::format;
     auto& next = map->next_;
     if (!next.is_planned()) return;
     bool refused = !Map::levels::make(heap, &next, 0);
     map->for_each_slot_of_levels(of.first, of.stride, [&](u64&, u64 word) {
-      if (word == 0 || !slots::is_entry(word) || refused) return;
-      refused = !next.search_and_grow(heap, slots::sought_of(word).place(), [&](u64& slot, u64 seen) {
+      if (word == 0 || !format::is_entry(word) || refused) return;
+      refused = !next.search_and_grow(heap, format::sought_of(word).place(), [&](u64& slot, u64 seen) {
         // relaxed: read in a later step.
         return seen == 0 && atomic_ref<u64>{slot}.compare_exchange(seen, word, order::relaxed, order::relaxed);
       });
@@ -104,7 +104,7 @@ struct adopt_levels {
     map->now_ = map->next_;
     map->now_.keep_first();
     map->next_ = {};
-    if (!Map::slots::is_entry(map->alone_)) map->alone_ = 0;
+    if (!Map::format::is_entry(map->alone_)) map->alone_ = 0;
   }
 };
 
