@@ -126,17 +126,11 @@ class append_buffer {
     return reinterpret_cast<T*>(pages_[at.page])[at.index];
   }
 
-  /// Calls visit(T&) for elements `first`, first + stride, first + 2 * stride, ... below size(). A
-  /// loop over operator[] does the same with a look into the directory for each element; here it is
-  /// one for each page. The elements must have been appended before, as above.
+  /// Calls visit(T&) for elements `first`, first + stride, first + 2 * stride, ... below size(). The
+  /// elements must have been appended before, as above.
   template <class Visit>
   WARPHEAP_DEVICE void for_each(u64 first, u64 stride, Visit visit) const {
-    for (u64 const end = size(); first < end;) {
-      auto const at = layout::place_of(static_cast<u32>(first));
-      T* const page = reinterpret_cast<T*>(pages_[at.page]);
-      u64 const of_page = layout::first_of(at.page), behind = layout::first_of(at.page + 1);
-      for (u64 const until = behind < end ? behind : end; first < until; first += stride) visit(page[first - of_page]);
-    }
+    for (u64 const end = size(); first < end; first += stride) visit((*this)[first]);
   }
 
   /// Removes all elements and keeps the pages. What a heap refused is asked for again when it is

@@ -18,14 +18,14 @@ TEST(Append, MeasuresThreeSubjectsOnOneListAndOnMany) {
   auto asked = small_request();
   asked[options::threads] = 8000;
   auto const rows = bench::append_rows(asked);
-  ASSERT_THAT(rows, SizeIs(2 * (5 + 4 + 4)));
+  ASSERT_THAT(rows, SizeIs(2 * 3 * 4));
   for (auto const& row : rows) {
     EXPECT_EQ(row.fault, "") << row.primitive << " " << row.operation;
     EXPECT_EQ(row.operations, 8000) << row.primitive << " " << row.operation;
     EXPECT_THAT(row.times_us, SizeIs(asked.repeat)) << row.primitive << " " << row.operation;
   }
   auto const bytes = [&](size_t i) { return figure(rows[i], "memory_bytes"); };
-  constexpr size_t on_many = 13, two_passes = 5, fixed_bound = 9;
+  constexpr size_t on_many = 12, two_passes = 4, fixed_bound = 8;
   EXPECT_GE(bytes(0), 8000 * 16);
   EXPECT_THAT(rows[on_many].parameters, Contains(Pair("largest_list", 4000u)));
   EXPECT_LT(bytes(on_many), 2 * bytes(on_many + two_passes)) << "pages take half as much again, and directories";

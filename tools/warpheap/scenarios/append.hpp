@@ -12,7 +12,6 @@
 //   steady   the same again: the lists are cleared and filled, in the memory that they have
 //   read     all elements, by 256 threads a list or more
 //   destroy  the memory is given back
-//   index    as read, by append_buffer's operator[] in place of for_each()
 //
 // `memory_bytes` is everything that the lists take. Each read is checked: it must find each element
 // in its list, unchanged, once.
@@ -101,21 +100,13 @@ struct fill_once {
   }
 };
 
-/// Append buffers, read page by page or by index.
+/// Append buffers.
 struct paged_lists {
   append_buffer<appended> const* buffers;
 
   template <class Visit>
   WARPHEAP_DEVICE void for_each(u32 list, u64 first, u64 stride, Visit visit) const {
     buffers[list].for_each(first, stride, visit);
-  }
-};
-struct indexed_lists {
-  append_buffer<appended> const* buffers;
-
-  template <class Visit>
-  WARPHEAP_DEVICE void for_each(u32 list, u64 first, u64 stride, Visit visit) const {
-    for (u64 const end = buffers[list].size(); first < end; first += stride) visit(buffers[list][first]);
   }
 };
 
@@ -175,7 +166,6 @@ class append_buffer_subject : public appending_subject {
     append();
   }
   void read() { read_all(paged_lists{buffers_.data()}); }
-  void index() { read_all(indexed_lists{buffers_.data()}); }
   void destroy() { warpheap::destroy(heap_.ref(), buffers_.data(), count_); }
   u64 memory_bytes() const { return buffers_.size_bytes() + heap_.statistics().live_bytes; }
   std::string fault() const { return fault_of_emptied(heap_); }
@@ -278,11 +268,10 @@ class appending_rows {
                       {"largest_list", choice.largest()},
                       {"bytes", sizeof(appended)}};
     row.operations = static_cast<double>(choice.of.size());
-    for (auto const* operation : {"first", "steady", "read", "destroy", "index"}) {
+    for (auto const* operation : {"first", "steady", "read", "destroy"}) {
       row.operation = operation;
       rows_.push_back(row);
     }
-    if (!reads_by_index) rows_.pop_back();
   }
 
   std::vector<result> measure() {
@@ -295,12 +284,6 @@ class appending_rows {
       check_read();
       memory_bytes_ = subject_.memory_bytes();
       time(round, rows_[3], &Subject::destroy);
-      if constexpr (reads_by_index) {
-        subject_.first();
-        time(round, rows_[4], &Subject::index);
-        check_read();
-        subject_.destroy();
-      }
       if (fault_.empty()) fault_ = subject_.fault();
     }
     for (auto& row : rows_) {
@@ -311,8 +294,6 @@ class appending_rows {
   }
 
  private:
-  static constexpr bool reads_by_index = requires { &Subject::index; };
-
   /// The first round is for warming up.
   template <class Work>
   void time(u32 round, result& row, Work work) {
