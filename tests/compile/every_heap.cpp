@@ -4,6 +4,9 @@
 #include <warpheap/adaptor/checked.hpp>
 #include <warpheap/adaptor/trace.hpp>
 #include <warpheap/all.hpp>
+#include <warpheap/container/owner.hpp>
+#include <warpheap/container/string.hpp>
+#include <warpheap/container/vector.hpp>
 #include <warpheap/heap/growing_heap.hpp>
 #include <warpheap/heap/heap_set.hpp>
 #include <warpheap/heap/published_gauge.hpp>
@@ -23,6 +26,21 @@ struct call_all {
     if constexpr (requires { heap.available_slots(5); }) answers[2] += heap.available_slots(5);
     if constexpr (requires { heap.available_slots_warp(1u, 5); }) answers[3] += heap.available_slots_warp(1u, 5);
     heap.free(memory);
+    heap.destroy(heap.template make<u64>(5u));
+    owner<u64[]>{heap.template make_array<u64>(5), 5}.reset(heap);
+    vector<u64> numbers;
+    answers[4] += numbers.push_back(heap, 5) && numbers.insert(heap, 0, 4) && numbers.resize(heap, 7, 3);
+    answers[5] += numbers.append(heap, numbers.data(), 3) && numbers.reserve(heap, 20);
+    numbers.erase(0);
+    numbers.erase_unordered(0);
+    answers[6] += numbers.pop_back() + numbers.back();
+    numbers.shrink_to_fit(heap);
+    numbers.destroy(heap);
+    string text;
+    answers[7] += text.append(heap, "five") && text.append(heap, 5) && text.append(heap, 5.0, 1) && text < "six";
+    answers[8] += text.append_hex(heap, 5, 8) && text.append(heap, '5') && text.reserve(heap, 99);
+    text.shrink_to_fit(heap);
+    text.destroy(heap);
   }
 };
 

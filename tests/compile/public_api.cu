@@ -3,6 +3,9 @@
 // compiling this file for an architecture shows that the interface works there. Read by
 // scripts/check_architectures.py.
 #include <warpheap/all.hpp>
+#include <warpheap/container/owner.hpp>
+#include <warpheap/container/string.hpp>
+#include <warpheap/container/vector.hpp>
 #include <warpheap/heap/growing_heap.hpp>
 #include <warpheap/heap/heap_set.hpp>
 
@@ -44,6 +47,29 @@ __global__ void use_the_library(unsigned* sums) {
 __global__ void call_default(warpheap::heap_ref heap, void** results, unsigned long long* counts,
                              warpheap::size_t bytes) {
   call_all(heap, results, counts, bytes);
+}
+
+struct node {
+  unsigned number;
+  node* next;
+};
+
+__global__ void call_containers(warpheap::heap_ref heap, warpheap::vector<double>* numbers, warpheap::string* texts) {
+  unsigned const me = threadIdx.x;
+  warpheap::owner<node> one{heap.make<node>(me, nullptr)};
+  warpheap::owner<node[]> all{heap.make_array<node>(me), me};
+  one.reset(heap);
+  all.reset(heap);
+  numbers[me].push_back(heap, me);
+  numbers[me].append(heap, numbers->data(), numbers->size());
+  numbers[me].insert(heap, 0, 1);
+  numbers[me].shrink_to_fit(heap);
+  texts[me].append(heap, "lane ");
+  texts[me].append(heap, me);
+  texts[me].append(heap, numbers[me].back(), 3);
+  texts[me].append_hex(heap, texts->find("lane"), 8);
+  numbers[me].destroy(heap);
+  texts[me].destroy(heap);
 }
 
 __global__ void call_growing(warpheap::growing_allocator heap, void** results, unsigned long long* counts,

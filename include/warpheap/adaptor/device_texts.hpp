@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "../platform/simt.hpp"
-#include "checked/site.hpp"
+#include "../util/source_site.hpp"
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND {
 

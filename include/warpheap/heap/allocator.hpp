@@ -9,6 +9,7 @@
 #include "../sync/same_object.hpp"
 #include "access_guard.hpp"
 #include "block_source.hpp"
+#include "typed_calls.hpp"
 #include "warp_copy.hpp"
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND {
@@ -19,7 +20,7 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND {
 template <creation_policy Creation, distribution_policy Distribution, oom_policy Oom, class ReservePool,
           alignment_policy Alignment>
   requires policies_go_together<Creation, Distribution, Oom, ReservePool, Alignment>
-class allocator {
+class allocator : public typed_calls<allocator<Creation, Distribution, Oom, ReservePool, Alignment>> {
   using source_type = block_source<Creation, Oom>;
   static constexpr bool as_created = hands_out_as_created<Distribution>;
   static constexpr bool frames = frames_parts<Distribution>;

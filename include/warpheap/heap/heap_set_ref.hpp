@@ -31,11 +31,14 @@ struct heap_set_table {
 /// the set lives. Blocks come from the own heap; any GPU of the set may use and free them. Any
 /// thread, converged or not.
 template <class Allocator>
-class heap_set_ref {
+class heap_set_ref : public typed_calls<heap_set_ref<Allocator>> {
   using mailbox_type = typename Allocator::oom_type::mailbox_type;
   using table_type = heap_set_table<mailbox_type>;
 
  public:
+  /// What the members' heaps promise.
+  static constexpr allocator_traits traits = Allocator::traits;
+
   /// A null reference: not to be called.
   heap_set_ref() = default;
   /// Made by heap sets.

@@ -35,11 +35,14 @@ struct symmetric_table {
 /// The heap of this PE as kernels take it, by value: trivially copyable, valid as long as the heap
 /// lives. Any thread, converged or not.
 template <class Allocator>
-class symmetric_heap_ref {
+class symmetric_heap_ref : public typed_calls<symmetric_heap_ref<Allocator>> {
   using mailbox_type = typename Allocator::oom_type::mailbox_type;
   using table_type = symmetric_table<mailbox_type>;
 
  public:
+  /// What the heap of each PE promises.
+  static constexpr allocator_traits traits = Allocator::traits;
+
   /// A null reference: not to be called.
   symmetric_heap_ref() = default;
   /// Made by heaps.

@@ -33,7 +33,7 @@ WARPHEAP_HOST_DEVICE constexpr allocator_traits guarded_traits(allocator_traits 
 /// the upstream heap and their promises; malloc() and free() also take the place in the source, or
 /// a name in its stead.
 template <class Upstream, u32 Ranges, checked_config Config>
-class checked_ref {
+class checked_ref : public typed_calls<checked_ref<Upstream, Ranges, Config>> {
   using guarded_block = checked_parts::guarded_block;
   using block_record = checked_parts::block_record;
   using block_plan = checked_parts::block_plan<Config>;

@@ -3,8 +3,9 @@
 // builds for a trap and the host builds for a list of reports.
 #pragma once
 
+#include "../../util/number_text.hpp"
+#include "../../util/source_site.hpp"
 #include "config.hpp"
-#include "site.hpp"
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
@@ -48,24 +49,19 @@ class text_line {
     text_[length_] = 0;
     return *this;
   }
-  WARPHEAP_HOST_DEVICE text_line& operator<<(u64 number) { return digits(number, 10); }
-  WARPHEAP_HOST_DEVICE text_line& address(u64 number) { return (*this << "0x").digits(number, 16); }
+  WARPHEAP_HOST_DEVICE text_line& operator<<(integer_text const& number) {
+    for (u32 i = 0; i < number.size() && length_ + 1 < room; ++i) text_[length_++] = number.data()[i];
+    text_[length_] = 0;
+    return *this;
+  }
+  WARPHEAP_HOST_DEVICE text_line& operator<<(u64 number) { return *this << integer_text{number}; }
+  WARPHEAP_HOST_DEVICE text_line& address(u64 number) { return *this << "0x" << integer_text{number, 16}; }
   /// "1 byte", "2 bytes".
   WARPHEAP_HOST_DEVICE text_line& bytes(u64 number) { return *this << number << (number == 1 ? " byte" : " bytes"); }
 
   WARPHEAP_HOST_DEVICE char const* text() const { return text_; }
 
  private:
-  WARPHEAP_HOST_DEVICE text_line& digits(u64 number, u32 base) {
-    char backwards[24];
-    u32 count = 0;
-    do backwards[count++] = "0123456789abcdef"[number % base];
-    while (number /= base);
-    while (count != 0 && length_ + 1 < room) text_[length_++] = backwards[--count];
-    text_[length_] = 0;
-    return *this;
-  }
-
   char text_[room] = {};
   u32 length_ = 0;
 };

@@ -17,7 +17,7 @@
 
 #include "../../sync/warp_aggregate.hpp"
 #include "../../util/random.hpp"
-#include "../checked/site.hpp"
+#include "../../util/source_site.hpp"
 #include "../trace/words.hpp"
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND {

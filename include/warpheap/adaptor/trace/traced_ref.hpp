@@ -4,7 +4,7 @@
 #pragma once
 
 #include "../../heap/allocator.hpp"
-#include "../checked/site.hpp"
+#include "../../util/source_site.hpp"
 #include "trace_log.hpp"
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND {
@@ -12,7 +12,7 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND {
 /// A traced heap as kernels take it, by value: 16 bytes over the upstream heap, whose members and
 /// promises it has. A log that takes them is told the places of the calls in the source.
 template <class Upstream, class Log = trace_log>
-class traced_ref {
+class traced_ref : public typed_calls<traced_ref<Upstream, Log>> {
  public:
   using creation_type = typename Upstream::creation_type;
   static constexpr allocator_traits traits = Upstream::traits;

@@ -7,7 +7,7 @@
 // it, the host cannot.
 #pragma once
 
-#include "../../platform/types.hpp"
+#include "../platform/types.hpp"
 
 namespace warpheap {
 

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of a heap by code that takes any: at the alignment of a type, with the caller's place where
+// the heap takes one, and realloc where the heap has none.
+#pragma once
+
+#include "../policy/creation/report.hpp"
+#include "../util/source_site.hpp"
+#include "warp_copy.hpp"
+
+namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace detail {
+
+/// What a heap promises. One that does not say so aligns blocks to 16, as CUDA's malloc does.
+template <class Heap>
+WARPHEAP_HOST_DEVICE constexpr allocator_traits traits_of() {
+  if constexpr (requires { Heap::traits.alignment; }) return Heap::traits;
+  else return {};
+}
+
+/// Whether malloc and realloc align every block of a multiple of `Alignment` bytes to `Alignment`.
+template <class Heap, size_t Alignment>
+inline constexpr bool malloc_aligns = Alignment <= traits_of<Heap>().alignment
+                                      || Alignment <= traits_of<Heap>().multiples_aligned_up_to;
+
+/// A block of `bytes` bytes, a multiple of `Alignment`, at a multiple of `Alignment`; nullptr if
+/// there is no memory.
+template <size_t Alignment, class Heap>
+WARPHEAP_DEVICE void* allocate(Heap const& heap, size_t bytes, [[maybe_unused]] source_site site) {
+  if constexpr (malloc_aligns<Heap, Alignment>) {
+    if constexpr (requires { heap.malloc(bytes, site); }) return heap.malloc(bytes, site);
+    else return heap.malloc(bytes);
+  } else {
+    static_assert(
+        requires { heap.aligned_alloc(Alignment, bytes); },
+        "the type is aligned to more than this heap aligns blocks to, and the heap has no aligned_alloc");
+    if constexpr (requires { heap.aligned_alloc(Alignment, bytes, site); })
+      return heap.aligned_alloc(Alignment, bytes, site);
+    else return heap.aligned_alloc(Alignment, bytes);
+  }
+}
+
+/// Gives a block back; nullptr does nothing.
+template <class Heap>
+WARPHEAP_DEVICE void deallocate(Heap const& heap, void* memory, [[maybe_unused]] source_site site) {
+  if constexpr (requires { heap.free(memory, site); }) heap.free(memory, site);
+  else heap.free(memory);
+}
+
+/// Changes the size of a block, of which `old_bytes` bytes are in use, to `bytes`, which are not 0
+/// and a multiple of `Alignment`. nullptr if there is no memory; the block is then untouched.
+template <size_t Alignment, class Heap>
+WARPHEAP_DEVICE void* reallocate(Heap const& heap, void* memory, size_t old_bytes, size_t bytes, source_site site) {
+  if constexpr (malloc_aligns<Heap, Alignment> && requires { heap.realloc(memory, old_bytes, bytes, site); }) {
+    return heap.realloc(memory, old_bytes, bytes, site);
+  } else if constexpr (malloc_aligns<Heap, Alignment> && requires { heap.realloc(memory, old_bytes, bytes); }) {
+    return heap.realloc(memory, old_bytes, bytes);
+  } else {
+    void* const moved = allocate<Alignment>(heap, bytes, site);
+    bool const copies = memory && moved;
+    size_t const kept = old_bytes < bytes ? old_bytes : bytes;
+    warp_copy<traits_of<Heap>().alignment>(moved, memory, copies ? kept : 0);
+    deallocate(heap, copies ? memory : nullptr, site);
+    return moved;
+  }
+}
+
+/// A block, and the bytes that it has room for.
+struct sized_block {
+  void* memory;
+  u64 bytes;
+};
+
+/// reallocate() with all the room that the new block has, as a call: a malloc is tens of KiB of
+/// machine code, and all types that need no more alignment than the heap gives share one copy.
+template <size_t Alignment, class Heap>
+WARPHEAP_COLD sized_block resized(Heap heap, void* memory, u64 old_bytes, u64 bytes, source_site site) {
+  void* const moved = reallocate<Alignment>(heap, memory, old_bytes, bytes, site);
+  if constexpr (requires { heap.usable_size(moved); })
+    if (moved) {
+      u64 const usable = heap.usable_size(moved);
+      return {moved, usable > bytes ? usable : bytes};
+    }
+  return {moved, bytes};
+}
+
+}}}  // namespace warpheap::WARPHEAP_BACKEND::detail
