@@ -18,7 +18,7 @@
 #include "warpheap/util/random.hpp"
 #include "warpheap/warpheap.hpp"
 
-namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace map_test {
+namespace warpheap::map_test {
 
 /// Levels of 4, 4, 12, ... slots, and windows of 4.
 struct tiny : map_parts::standard {
@@ -307,4 +307,4 @@ std::string fault_of_contention(Heap heap, device_buffer<Map> const& map, launch
   return misplaced_in(map) == 0 ? "" : "a key is misplaced";
 }
 
-}}}  // namespace warpheap::WARPHEAP_BACKEND::map_test
+}  // namespace warpheap::map_test

@@ -6,10 +6,8 @@
 
 #include "support/schedules.hpp"
 
-namespace {
+namespace warpheap::map_test::of_maps {
 
-using namespace warpheap;
-using namespace warpheap::map_test;
 using test::for_each_schedule;
 
 static_assert(sizeof(hash_map<u32, u32>) <= 640);
@@ -368,4 +366,4 @@ TEST(HashMap, KeepsBlocksOfErasedKeysUntilItIsCompacted) {
   });
 }
 
-}  // namespace
+}  // namespace warpheap::map_test::of_maps

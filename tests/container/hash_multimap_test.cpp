@@ -4,10 +4,8 @@
 #include "container/hash_map.hpp"
 #include "support/schedules.hpp"
 
-namespace {
+namespace warpheap::map_test::of_multimaps {
 
-using namespace warpheap;
-using namespace warpheap::map_test;
 using test::for_each_schedule;
 
 template <class Map>
@@ -175,4 +173,4 @@ TYPED_TEST(AnyHashMultimap, VisitsEachValueOnce) {
   });
 }
 
-}  // namespace
+}  // namespace warpheap::map_test::of_multimaps

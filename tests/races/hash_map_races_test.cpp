@@ -5,10 +5,7 @@
 #include "container/hash_map.hpp"
 #include "support/message_of.hpp"
 
-namespace {
-
-using namespace warpheap;
-using namespace warpheap::map_test;
+namespace warpheap::map_test::of_races {
 
 struct forgets_releases : tiny {
   static constexpr bool releases = false;
@@ -68,4 +65,4 @@ TEST(HashMapRaces, HasNoneInListsOfMultimaps) {
   }
 }
 
-}  // namespace
+}  // namespace warpheap::map_test::of_races

@@ -8,10 +8,8 @@
 #include "support/explorations.hpp"
 #include "support/schedules.hpp"
 
-namespace {
+namespace warpheap::map_test::of_schedules {
 
-using namespace warpheap;
-using namespace warpheap::map_test;
 using test::expect_every_schedule_right;
 using test::expect_some_schedule_wrong;
 
@@ -193,4 +191,4 @@ TEST(HashMapSchedules, ShowWhatIsWrongWithBrokenMaps) {
   EXPECT_TRUE((is_caught<publishes_dirty_levels, packed_map>(40, 0)));
 }
 
-}  // namespace
+}  // namespace warpheap::map_test::of_schedules
