@@ -230,6 +230,9 @@ struct try_borders {
     expect(from.realloc(first, 16, 0) == nullptr, 9);
     expect(reinterpret_cast<u64>(from.aligned_alloc(512, 40)) % 512 == 0, 10);
     expect(from.aligned_alloc(48, 16) == nullptr, 11);
+    auto* const made = from.template make<u64>(77u);
+    expect(*made == 77, 14);
+    from.destroy(made);
     from.free(first);
     from.free(nullptr);
     u64 const held = from.bytes();

@@ -30,6 +30,7 @@
 //   arena.A5  chunks 1 to `kept` are those of earlier rounds that this one has not begun.
 #pragma once
 
+#include "../heap/typed_calls.hpp"
 #include "../platform/backoff.hpp"
 #include "../sync/warp_aggregate.hpp"
 #include "container_heap.hpp"
@@ -101,7 +102,7 @@ struct arena {
 /// A heap's arena as threads use it, by value: a heap without frees for containers too. Must not
 /// outlive the heap or the arena's state.
 template <container_heap Heap, size_t FirstBytes = 4096, u32 Regions = 1>
-class arena_ref {
+class arena_ref : public typed_calls<arena_ref<Heap, FirstBytes, Regions>> {
   using region = detail::arena_region;
   using cursor = detail::arena_cursor;
   using chunk = detail::arena_chunk;
