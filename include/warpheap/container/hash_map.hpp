@@ -36,7 +36,7 @@ enum class insert_result {
 
 /// What hash_map's inspect() counts.
 struct hash_map_figures {
-  u64 entries;
+  u64 entries;   ///< keys with their values
   u64 erased;    ///< slots of keys that are not in the map
   u64 capacity;  ///< slots of all levels
   u32 levels;    ///< 1 after reserve() and compact(), 0 without memory
@@ -59,8 +59,8 @@ struct slot_format<K, V, Parts, false> {
 /// Keys with a value each. Zeroed memory is an empty map; it lies in device memory. Keys are equal
 /// if their bits are.
 ///
-/// Any threads may call the functions below at the same time, diverged or not, and the same threads
-/// in turn. None waits for others but an insertion that needs a new level, for that.
+/// Any threads may call its functions at the same time, diverged or not, but for those that say
+/// otherwise. Only an insertion that needs a new level waits for others: until that is there.
 template <class K, class V, class Parts = map_parts::standard>
 class hash_map {
   static_assert(map_parts::compared_by_bits<K>,
@@ -87,7 +87,9 @@ class hash_map {
 #endif
 
  public:
+  /// What entries are found by.
   using key_type = K;
+  /// What an entry has beside its key.
   using mapped_type = V;
 
   /// Whether keys and values lie in blocks of the heap.
@@ -166,24 +168,25 @@ class hash_map {
     });
   }
 
-  // One thread, while no other uses the map:
-
-  /// Makes room for `entries` entries, in one level that they fill to a half, and frees what
-  /// compact() frees. False if the heap refused; the map is then as before.
+  /// One thread, while no other uses the map. Makes room for `entries` entries, in one level that
+  /// they fill to a half, and frees what compact() frees. False if the heap refused: the map is as
+  /// before.
   template <container_heap Heap>
   WARPHEAP_DEVICE bool reserve(Heap const& heap, u64 entries) {
     using namespace map_parts;
     return take_alone(heap, this, count_entries{}, plan_levels{entries}, move_entries{}, drop_blocks{}, adopt_levels{});
   }
 
-  /// Frees all memory; the map is then empty, as zeroed memory.
+  /// One thread, while no other uses the map. Frees all memory; the map is then empty, as zeroed
+  /// memory.
   template <container_heap Heap>
   WARPHEAP_DEVICE void destroy(Heap const& heap) {
     using namespace map_parts;
     take_alone(heap, this, drop_all{}, forget_all{false}, adopt_levels{});
   }
 
-  /// Of every `stride`th slot, from slot `first`, those that contradict map.M2 or map.M3.
+  /// While no thread changes the map: of every `stride`th slot, from slot `first`, how many
+  /// contradict map.M2 or map.M3.
   WARPHEAP_DEVICE u64 misplaced_slots(u64 first, u64 stride) const {
     u64 count = 0;
     for_each_slot_of_levels(first, stride, [&](u64& slot, u64 word) {
@@ -325,8 +328,8 @@ class hash_map {
 
 #if !defined(__CUDACC_RTC__)
 
-// For the host, of a map in device memory that no kernel uses meanwhile, in order on stream `on`.
-// All but inspect() do not wait, and may be captured in a CUDA graph.
+// The host's functions are for a map in device memory that no kernel uses meanwhile. They run in
+// order on stream `on`. All but inspect() do not wait, and may be captured in a CUDA graph.
 
 /// Makes room for `entries` entries, in one level that they fill to a half, and frees what
 /// compact() frees. If the heap refuses, the map is as before.

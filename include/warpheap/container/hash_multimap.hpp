@@ -57,6 +57,7 @@ class hash_multimap : public hash_map<K, map_parts::link<V>*, map_parts::of_list
   using base::insert_or_assign;
 
  public:
+  /// What the lists have.
   using mapped_type = V;
 
   /// Inserts a value of the key, beside those that it has. False if the heap refused; the map is
