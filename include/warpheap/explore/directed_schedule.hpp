@@ -8,9 +8,9 @@
 //
 // A search must not follow lanes that wake each other in turn for ever while a third lane could
 // run. So a lane that pauses gives way to all lanes that could have run since its last pause and
-// did not (Musuvathi and Qadeer, "Fair stateless model checking", 2008). A lane that looks again and
-// again at the same words, and changes nothing, counts as one that pauses; one that goes on for very
-// long as one that pauses without waiting for a change.
+// did not (Musuvathi and Qadeer, "Fair stateless model checking", 2008). A lane that looks again
+// and again at the same words, and changes nothing, counts as one that pauses; one that goes on for
+// very long as one that pauses without waiting for a change.
 //
 //   schedule.F1  `gives_way_[t]` has u if t may not run while u can. Only a pause of t adds lanes,
 //       and a step of u removes u.
