@@ -126,8 +126,8 @@ class append_buffer {
     return reinterpret_cast<T*>(pages_[at.page])[at.index];
   }
 
-  /// Calls visit(T&) for elements `first`, first + stride, first + 2 * stride, ... below size(). The
-  /// elements must have been appended before, as above.
+  /// Calls visit(T&) for elements `first`, first + stride, first + 2 * stride, ... below size().
+  /// They must have been appended before, as above.
   template <class Visit>
   WARPHEAP_DEVICE void for_each(u64 first, u64 stride, Visit visit) const {
     for (u64 const end = size(); first < end; first += stride) visit((*this)[first]);
