@@ -18,7 +18,7 @@ using testing::HasSubstr;
 using testing::MatchesRegex;
 using testing::StartsWith;
 
-constexpr char const* none = "nothing thrown";
+constexpr char const* no_fault = "nothing thrown";
 
 /// The first line of what the first of `seeds` runs throws that fails.
 template <class Body>
@@ -27,9 +27,9 @@ std::string first_failure(Body body, u64 seeds = 50, bool weak_memory = true) {
     host::scoped_execution const use{
         {.mode = host::execution_mode::deterministic, .seed = seed, .weak_memory = weak_memory}};
     auto const message = test::message_of<host::schedule_error>(body);
-    if (message != none) return message.substr(0, message.find('\n'));
+    if (message != no_fault) return message.substr(0, message.find('\n'));
   }
-  return none;
+  return no_fault;
 }
 
 template <class Kernel>
@@ -106,7 +106,7 @@ struct poll_plain_memory {
 };
 
 TEST(Races, VolatileAccessesAreRelaxedAndLetOthersRun) {
-  EXPECT_EQ(first_race({2, 1}, send_by_volatile{}), none);
+  EXPECT_EQ(first_race({2, 1}, send_by_volatile{}), no_fault);
   EXPECT_THAT(first_race({2, 40}, poll_for_nothing{}), StartsWith("hang: "));
 }
 
@@ -145,10 +145,10 @@ inline void vote() { simt::ballot(full_mask, true); }
 
 // host.D2
 TEST(Races, AreNoneWhereAnOrderPasses) {
-  EXPECT_EQ(first_race({2, 1}, send_value<order::release, order::acquire>{}), none);
-  EXPECT_EQ(first_race({2, 1}, send_by_fences{}), none);
-  EXPECT_EQ(first_race({1, 32}, read_neighbour<meet_warp>{}), none);
-  EXPECT_EQ(first_race({1, 32}, read_neighbour<meet_block>{}), none);
+  EXPECT_EQ(first_race({2, 1}, send_value<order::release, order::acquire>{}), no_fault);
+  EXPECT_EQ(first_race({2, 1}, send_by_fences{}), no_fault);
+  EXPECT_EQ(first_race({1, 32}, read_neighbour<meet_warp>{}), no_fault);
+  EXPECT_EQ(first_race({1, 32}, read_neighbour<meet_block>{}), no_fault);
   // A vote orders no memory.
   EXPECT_THAT(first_race({1, 32}, read_neighbour<vote>{}), StartsWith("data race"));
 }
@@ -171,7 +171,7 @@ TEST(Races, AreNoneBetweenKernelsNorWithTheHost) {
     synchronize(on);
     EXPECT_EQ(memory[31], 8u);
   };
-  EXPECT_EQ(first_failure(body), none);
+  EXPECT_EQ(first_failure(body), no_fault);
 }
 
 TEST(Races, AreToldBetweenStreams) {
@@ -211,7 +211,7 @@ TEST(Races, AreOfTwoAccessesThatConflict) {
       bool const atomics = left >= act::atomic_read && right >= act::atomic_read;
       auto const message = first_race({2, 1}, do_both{{left, right}});
       if (writes && !atomics) EXPECT_THAT(message, StartsWith("data race"));
-      else EXPECT_EQ(message, none);
+      else EXPECT_EQ(message, no_fault);
     }
   }
 }
@@ -248,13 +248,13 @@ struct write_packed {
 
 TEST(Races, AreOfTheBytesThatAreShared) {
   auto const race = StartsWith("data race");
-  EXPECT_EQ(first_race({1, 8}, write_apart<u8, 1>{}), none);
-  EXPECT_EQ(first_race({1, 8}, write_apart<unsigned short, 2>{}), none);
-  EXPECT_EQ(first_race({1, 8}, write_apart<u32, 4>{}), none);
+  EXPECT_EQ(first_race({1, 8}, write_apart<u8, 1>{}), no_fault);
+  EXPECT_EQ(first_race({1, 8}, write_apart<unsigned short, 2>{}), no_fault);
+  EXPECT_EQ(first_race({1, 8}, write_apart<u32, 4>{}), no_fault);
   EXPECT_THAT(first_race({1, 2}, write_apart<u32, 2>{}), AllOf(race, HasSubstr(" 2 bytes of ")));
-  EXPECT_EQ(first_race({1, 2}, copy_apart<40>{}), none);
+  EXPECT_EQ(first_race({1, 2}, copy_apart<40>{}), no_fault);
   EXPECT_THAT(first_race({1, 2}, copy_apart<39>{}), AllOf(race, HasSubstr(" 1 bytes of ")));
-  EXPECT_EQ(first_race({1, 2}, write_packed<9>{}), none);
+  EXPECT_EQ(first_race({1, 2}, write_packed<9>{}), no_fault);
   EXPECT_THAT(first_race({1, 2}, write_packed<7>{}), race);
 }
 
@@ -286,7 +286,7 @@ TEST(Races, AreToldAfterManyReadersThatWereOrdered) {
 }
 
 TEST(Races, AreNotSeenWithoutWeakMemoryNorInParallelMode) {
-  EXPECT_EQ(first_race({2, 1}, do_both{{act::plain_write, act::plain_write}}, false), none);
+  EXPECT_EQ(first_race({2, 1}, do_both{{act::plain_write, act::plain_write}}, false), no_fault);
   device_buffer<u64> const memory(64);
   launch({2, 1}, do_both{{act::plain_write, act::plain_write}}, memory.data());
 }
@@ -339,7 +339,7 @@ std::string race_of_stack(u64 seeds) {
 }
 
 TEST(Races, OfALockWithoutAcquireOrReleaseAreFound) {
-  EXPECT_EQ((race_of_stack<order::acquire, order::release>(200)), none);
+  EXPECT_EQ((race_of_stack<order::acquire, order::release>(200)), no_fault);
   EXPECT_THAT((race_of_stack<order::relaxed, order::release>(3)),
               AllOf(StartsWith("data race"), HasSubstr("has acquired nothing of that")));
   EXPECT_THAT((race_of_stack<order::acquire, order::relaxed>(3)), StartsWith("data race"));
@@ -380,7 +380,7 @@ std::string race_of_heap(u64 seeds) {
 }
 
 TEST(Races, AreNoneInTheDefaultHeap) {
-  EXPECT_EQ(race_of_heap<order::acq_rel>(100), none);
+  EXPECT_EQ(race_of_heap<order::acq_rel>(100), no_fault);
   EXPECT_THAT(race_of_heap<order::relaxed>(3), StartsWith("data race"));
 }
 
@@ -402,7 +402,7 @@ TEST(Races, InSharedMemoryAreTold) {
     return first_failure(
         [&] { launch({.blocks = 100, .threads = 64, .shared_bytes = 512}, exchange_in_block{}, synchronizes); });
   };
-  EXPECT_EQ(first(true), none);
+  EXPECT_EQ(first(true), no_fault);
   EXPECT_THAT(first(false), AllOf(StartsWith("data race: thread block "), HasSubstr(" bytes of shared memory + ")));
 }
 

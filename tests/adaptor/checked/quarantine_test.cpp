@@ -19,7 +19,7 @@ constexpr u64 block_bytes = 16;
 
 /// The upstream heap: how often each block went back, and whether what its owner wrote was there
 /// then. Block i has the address 16 * (i + 1).
-struct upstream_heap {
+struct freed_blocks {
   u32* returned;
   u32* written = nullptr;
   u32* unseen = nullptr;
@@ -43,13 +43,13 @@ struct empty_together {
   WARPHEAP_DEVICE void operator()(quarantine* ring, u32* returned, u32 blocks, u32* done, u32* missing) const {
     atomic_ref<u32> const told{*done};
     if (simt::block_index() == 0) {
-      for (u32 i = 0; i < blocks; ++i) ring->hold(block(i), block_bytes, upstream_heap{returned});
+      for (u32 i = 0; i < blocks; ++i) ring->hold(block(i), block_bytes, freed_blocks{returned});
       // release: the frees come before; pairs with the acquire below.
       told.store(1, order::release);
       return;
     }
     while (told.load(order::acquire) == 0) simt::pause(1);
-    ring->empty(upstream_heap{returned});
+    ring->empty(freed_blocks{returned});
     for (u32 i = 0; i < blocks; ++i)
       if (atomic_ref<u32>{returned[i]}.load(order::relaxed) != 1)
         atomic_ref<u32>{*missing}.fetch_add(1, order::relaxed);
@@ -72,7 +72,7 @@ TEST(Quarantine, IsEmptyForEveryLaneThatEmptiedIt) {
 
 /// Every lane frees blocks of its own, and some empty the ring in between.
 struct hold_and_empty {
-  WARPHEAP_DEVICE void operator()(quarantine* ring, upstream_heap upstream, u32 blocks) const {
+  WARPHEAP_DEVICE void operator()(quarantine* ring, freed_blocks upstream, u32 blocks) const {
     u32 const me = static_cast<u32>(global_thread_index());
     for (u32 i = 0; i < blocks; ++i) {
       // relaxed: the ring orders it.
@@ -84,7 +84,7 @@ struct hold_and_empty {
 };
 
 struct empty_alone {
-  WARPHEAP_DEVICE void operator()(quarantine* ring, u32* returned) const { ring->empty(upstream_heap{returned}); }
+  WARPHEAP_DEVICE void operator()(quarantine* ring, u32* returned) const { ring->empty(freed_blocks{returned}); }
 };
 
 void expect_each_back_once(launch_shape shape, u32 slots, u32 most_blocks) {
@@ -93,7 +93,7 @@ void expect_each_back_once(launch_shape shape, u32 slots, u32 most_blocks) {
   device_buffer<u64> const words(slots);
   device_buffer<quarantine> const ring(std::vector<quarantine>{{words.data(), slots, most_blocks * block_bytes}});
   device_buffer<u32> const returned(blocks), written(blocks), unseen(1);
-  upstream_heap const upstream{returned.data(), written.data(), unseen.data()};
+  freed_blocks const upstream{returned.data(), written.data(), unseen.data()};
   launch(shape, hold_and_empty{}, ring.data(), upstream, blocks_a_lane);
   synchronize();
   EXPECT_EQ(unseen[0], 0u) << "a block went back before its owner's writes";
