@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiles with NVRTC, for the architectures named on the command line, the public header alone and
-// a kernel that calls malloc and free, and prints the processor time of each. NVRTC has no standard
-// headers, so a use of one in the core fails here. A kernel with a tight launch bound is compiled
-// as relocatable machine code, for the first and the last architecture: there ptxas checks that all
-// functions it calls fit the bound.
+// Compiles with NVRTC, for the architectures named on the command line, the public header alone, a
+// kernel that calls malloc and free, and one with containers, and prints the processor time of
+// each. NVRTC has no standard headers, so a use of one in the core fails here. A kernel with a
+// tight launch bound is compiled as relocatable machine code, for the first and the last
+// architecture: there ptxas checks that all functions it calls fit the bound.
 //
 //   nvrtc INCLUDE_FOLDER ARCHITECTURE...      e.g. nvrtc include 75 90
 //
@@ -34,7 +34,20 @@ extern "C" __global__ void build(warpheap::heap_ref heap, void** results) {
   results[threadIdx.x] = memory;
 }
 )",
-                               3}};
+                               3},
+                              {"containers", R"(
+#include <warpheap/container/owner.hpp>
+#include <warpheap/container/string.hpp>
+#include <warpheap/container/vector.hpp>
+#include <warpheap/warpheap.hpp>
+extern "C" __global__ void write(warpheap::heap_ref heap, warpheap::vector<double>* numbers, warpheap::string* texts) {
+  warpheap::owner<double> number{heap.make<double>(threadIdx.x)};
+  if (number) numbers[threadIdx.x].push_back(heap, *number);
+  texts[threadIdx.x].append(heap, *number, 3);
+  number.reset(heap);
+}
+)",
+                               6}};
 
 constexpr sample bounded = {"relocatable kernel", R"(
 #include <warpheap/warpheap.hpp>

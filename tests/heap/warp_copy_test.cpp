@@ -71,7 +71,6 @@ TEST(WarpCopy, MovesEachLanesBytesAndNoOthers) {
       for (bool const divergent : {false, true}) {
         expect_copies<16>(shape, false, divergent, seed);
         expect_copies<8>(shape, false, divergent, seed);
-        expect_copies<4>(shape, false, divergent, seed);
       }
   });
 }

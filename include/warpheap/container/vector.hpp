@@ -77,17 +77,18 @@ class vector {
     return added;
   }
 
-  /// Adds `count` elements, which may be its own; false, and adds none, if there is no memory. The
-  /// lanes that are together copy them.
+  /// Adds `count` elements, which may be its own; false, and adds none, if there is no memory.
   template <container_heap Heap>
   WARPHEAP_DEVICE bool append(Heap const& upstream, T const* values, u64 count,
                               source_site site = source_site::current()) {
     u64 const offset = reinterpret_cast<u64>(values) - reinterpret_cast<u64>(data_);
     bool const are_own = offset < u64{size_} * sizeof(T);
     T* const added = extend(upstream, count, site);
-    void const* const from = are_own ? reinterpret_cast<u8 const*>(data_) + offset : static_cast<void const*>(values);
-    warp_copy<alignof(T)>(added, from, added ? count * sizeof(T) : 0);
-    return added || count == 0;
+    if (!added) return count == 0;
+    // By this lane alone: no other one reads what lies in its local memory.
+    T const* const from = are_own ? data_ + offset / sizeof(T) : values;
+    for (u64 i = 0; i < count; ++i) added[i] = from[i];
+    return true;
   }
 
   /// Adds `count` elements, 1 or more, that are not initialised, and returns the first; nullptr,

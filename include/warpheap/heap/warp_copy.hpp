@@ -25,11 +25,6 @@ struct unit_of {
   using type = u8;
 };
 template <size_t Alignment>
-  requires(Alignment % 8 == 4)
-struct unit_of<Alignment> {
-  using type = u32;
-};
-template <size_t Alignment>
   requires(Alignment % 16 == 8)
 struct unit_of<Alignment> {
   using type = u64;
