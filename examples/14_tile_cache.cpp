@@ -142,9 +142,12 @@ struct tile_cache {
     made->free = low_mask(batch) - 1;
     for (tile& each : made->tiles) each.home = made;
     atomic_ref<chunk*> const last{state->chunks};
-    made->next = last.load(order::relaxed);
-    // release: the chunk; pairs with the acquire in claim().
-    for (backoff nap; !last.compare_exchange(made->next, made, order::release, order::relaxed);) nap.after_race();
+    chunk* seen = last.load(order::relaxed);
+    // release: the chunk; pairs with the acquire in claim(). Not `made->next` in place of `seen`: an
+    // exchange that succeeds writes it too, and others see the chunk by then.
+    backoff nap;
+    for (made->next = seen; !last.compare_exchange(seen, made, order::release, order::relaxed); made->next = seen)
+      nap.after_race();
     return made;
   }
 

@@ -297,11 +297,10 @@ struct build_list {
     list_node* const other = atomic_ref<list_node*>{*last}.fetch_sub(2, order::relaxed);
     own->value = static_cast<u32>(own - nodes) + 1000 * static_cast<u32>(other - nodes);
     atomic_ref<list_node*> const top{*head};
-    own->next = top.load(order::relaxed);
+    list_node* seen = top.load(order::relaxed);
     // release: the node's contents happen before any walk over it; here that is the host's, after
     // the kernel
-    while (!top.compare_exchange(own->next, own, order::release, order::relaxed)) {
-    }
+    for (own->next = seen; !top.compare_exchange(seen, own, order::release, order::relaxed);) own->next = seen;
   }
 };
 
