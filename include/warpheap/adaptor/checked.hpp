@@ -14,10 +14,10 @@
 // C libraries' debugging allocators; bits outside of the heap in place of shadow memory.
 #pragma once
 
-#include "../heap/heap.hpp"
 #include "checked/checked_ref.hpp"
 #include "checked/survey.hpp"
 #include "device_texts.hpp"
+#include "upstream_heap.hpp"
 
 #if !defined(__CUDACC_RTC__)
 
@@ -89,26 +89,24 @@ struct leak_report {
 /// members for what the caller's blocks are. Host functions wait for the kernels that they run
 /// themselves, and no others: call them when no kernel uses the heap.
 template <class Heap, checked_config Config = checked_config{}>
-class checked {
+class checked : public upstream_heap<Heap> {
+  using base = upstream_heap<Heap>;
+  using base::upstream_;
   static constexpr u32 pieces = Heap::memory_pieces;
   static_assert(pieces != 0, "checked: the toolkit's heap has no pool of its own; compute-sanitizer knows its blocks");
   using state_type = checked_parts::shared_state<pieces>;
 
  public:
-  /// The upstream heap.
-  using heap_type = Heap;
   /// What ref() returns.
   using ref_type = checked_ref<typename Heap::ref_type, pieces, Config>;
   /// The settings.
   static constexpr checked_config config = Config;
-  /// The smallest pool there is.
-  static constexpr size_t minimum_bytes = Heap::minimum_bytes;
 
   /// Throws what the constructor of `Heap` throws, and out_of_memory if there is none for the
   /// records.
   template <class... Arguments>
     requires std::constructible_from<Heap, Arguments...>
-  explicit checked(Arguments&&... arguments) : upstream_(std::forward<Arguments>(arguments)...) {
+  explicit checked(Arguments&&... arguments) : base(std::forward<Arguments>(arguments)...) {
     auto const memory = upstream_.memory();
     state_type state;
     u64* words = map_words_.data();
@@ -143,25 +141,6 @@ class checked {
     backend::fill_bytes(slots_.data(), 0, slots_.size_bytes(), on);
     launch(on, {1, 1}, checked_parts::forget_held{}, state_.data(), fresh_quarantine());
   }
-
-  /// As basic_heap's, of a heap whose pool grows.
-  size_t grow(size_t bytes, stream_view on = {}) requires requires(Heap heap) { heap.grow(bytes, on); }
-  { return upstream_.grow(bytes, on); }
-  /// As basic_heap's. Blocks in quarantine keep their memory.
-  size_t trim() requires requires(Heap heap) { heap.trim(); }
-  { return upstream_.trim(); }
-  /// As basic_heap's, of a heap whose refused calls ask for memory.
-  size_t poll(stream_view on = {}) requires requires(Heap heap) { heap.poll(on); }
-  { return upstream_.poll(on); }
-  /// As basic_heap's, for a growth_service.
-  size_t serve() requires requires(Heap heap) { heap.serve(); }
-  { return upstream_.serve(); }
-  /// As basic_heap's, with what lies around the caller's bytes.
-  u64 requested_bytes() const requires requires(Heap const heap) { heap.requested_bytes(); }
-  { return upstream_.requested_bytes(); }
-  /// Bytes of the pool of the upstream heap that have memory.
-  size_t committed_bytes() const requires requires(Heap const heap) { heap.committed_bytes(); }
-  { return upstream_.committed_bytes(); }
 
   /// The errors found so far: the first `most_reports`, in the order in which they were found.
   std::vector<error_report> reports() const { return reports_from(0); }
@@ -258,13 +237,9 @@ class checked {
     return counted;
   }
 
-  /// The violated invariants of the upstream heap; none if all is well.
-  invariant_report check_invariants() const requires Heap::takes_snapshots { return upstream_.check_invariants(); }
   /// Blocks of `bytes` that could be allocated now, by lanes that ask alone.
   u64 available_slots(size_t bytes) const requires requires(Heap const heap) { heap.available_slots(bytes); }
   { return upstream_.available_slots(ref_type::created_bytes(bytes)); }
-  /// Bytes of the pool of the upstream heap.
-  size_t pool_bytes() const { return upstream_.pool_bytes(); }
   /// Bytes of everything beside the pool, with the records.
   size_t metadata_bytes() const {
     return upstream_.metadata_bytes() + map_words_.size_bytes() + slots_.size_bytes() + records_.size_bytes() +
@@ -273,9 +248,6 @@ class checked {
   /// "checked" and what the upstream heap tells of itself.
   std::string info(std::string const& separator = "; ") const requires requires(Heap const heap) { heap.info(); }
   { return "checked" + separator + upstream_.info(separator); }
-
-  /// The heap around whose blocks ours lie.
-  Heap const& upstream() const noexcept { return upstream_; }
 
  private:
   static u64 words_for(Heap const& upstream) {
@@ -302,7 +274,6 @@ class checked {
     return found;
   }
 
-  Heap upstream_;
   device_buffer<u64> map_words_{words_for(upstream_)};
   device_buffer<u64> slots_{Config.quarantine_blocks};
   device_buffer<recorded_error> records_{Config.most_reports};
