@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scratch memory that dies with its thread block: threads note what they find in an arena, and
-// nobody frees it piece by piece.
+// Scratch memory of a thread block: threads note what they find in an arena, which is then reset
+// as a whole.
 #include <warpheap/container/arena.hpp>
 #include <warpheap/platform/device_buffer.hpp>
 #include <warpheap/warpheap.hpp>

@@ -229,7 +229,7 @@ class refusal_watch {
         }} {}
   refusal_watch(refusal_watch const&) = delete;
   refusal_watch& operator=(refusal_watch const&) = delete;
-  /// Ends the thread. A refusal that it has not seen is told first.
+  /// Ends the thread, which first reports a refusal that it has not seen yet.
   ~refusal_watch() { stops_ = true; }
 
  private:

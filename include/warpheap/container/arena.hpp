@@ -139,7 +139,7 @@ class arena_ref : public typed_calls<arena_ref<Heap, FirstBytes, Regions>> {
   WARPHEAP_DEVICE void* calloc(size_t count, size_t size) const {
     if (size && count > ~size_t{0} / size) return nullptr;
     void* const memory = malloc(count * size);
-    for (size_t i = 0; memory && i < count * size; ++i) static_cast<u8*>(memory)[i] = 0;
+    warp_fill_zero(memory, memory ? count * size : 0);
     return memory;
   }
 
@@ -148,8 +148,7 @@ class arena_ref : public typed_calls<arena_ref<Heap, FirstBytes, Regions>> {
   WARPHEAP_DEVICE void* realloc(void* memory, size_t old_bytes, size_t bytes) const {
     if (memory && bytes <= align_up(old_bytes, 16)) return bytes ? memory : nullptr;
     void* const moved = malloc(bytes);
-    for (size_t i = 0; moved && memory && i < old_bytes; ++i)
-      static_cast<u8*>(moved)[i] = static_cast<u8 const*>(memory)[i];
+    warp_copy(moved, memory, moved && memory ? old_bytes : 0);
     return moved;
   }
 

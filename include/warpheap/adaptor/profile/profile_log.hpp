@@ -32,7 +32,7 @@ inline constexpr u32 header_words = 72, sample_words = 2;
 WARPHEAP_HOST_DEVICE constexpr u64 block_word(u64 address, u64 bytes) {
   return address >> 4 << 20 | u64{log2_floor(bytes)} << 12;
 }
-/// Its second one. A line above 65,535 is told as that.
+/// A sample's second word. Lines above 65,535 count as line 65,535.
 WARPHEAP_HOST_DEVICE constexpr u64 site_word(u64 file, u32 line) {
   return file << 16 | (line < 0xffff ? line : 0xffff);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel holds of a traced or profiled heap: the calls of the upstream heap, each of which a
-// log is told of.
+// What a kernel holds of a traced or profiled heap: the calls of the upstream heap. A log records
+// each of them.
 #pragma once
 
 #include "../../heap/allocator.hpp"
