@@ -143,8 +143,8 @@ struct tile_cache {
     for (tile& each : made->tiles) each.home = made;
     atomic_ref<chunk*> const last{state->chunks};
     chunk* seen = last.load(order::relaxed);
-    // release: the chunk; pairs with the acquire in claim(). Not `made->next` in place of `seen`: an
-    // exchange that succeeds writes it too, and others see the chunk by then.
+    // release: the chunk; pairs with the acquire in claim(). Not `made->next` for `seen`: an
+    // exchange that succeeds writes it too, and others see the chunk then.
     backoff nap;
     for (made->next = seen; !last.compare_exchange(seen, made, order::release, order::relaxed); made->next = seen)
       nap.after_race();

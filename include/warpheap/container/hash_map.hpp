@@ -24,15 +24,9 @@
 #include "hash_map/packed_slots.hpp"
 #include "hash_map/parts.hpp"
 #include "hash_map/quiet_work.hpp"
+#include "insert_result.hpp"
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND {
-
-/// What an insertion did.
-enum class insert_result {
-  inserted,  ///< the key was not in the map
-  exists,    ///< the key was in the map
-  refused,   ///< the heap had no memory; the map is as before
-};
 
 /// What hash_map's inspect() counts.
 struct hash_map_figures {

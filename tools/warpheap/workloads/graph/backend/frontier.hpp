@@ -48,28 +48,28 @@ struct frontier_view {
 /// Kernel, of one thread: the source is the first level.
 struct start_search {
   template <cluster Cluster>
-  WARPHEAP_DEVICE void operator()(Cluster among, vertex_deal deal, adjacency const* lists, u32 source, u32* levels,
+  WARPHEAP_DEVICE void operator()(Cluster among, vertex_deal deal, adjacency_list const* lists, u32 source, u32* levels,
                                   frontier_view now) const {
     auto const [owner, local] = deal.find(source);
     if (owner != among.rank()) return;
     levels[local] = 0;
-    now.add(local, lists[local].degree);
+    now.add(local, lists[local].size());
   }
 };
 
 /// Kernel: each warp takes pieces of the frontier in turn, and sends what it finds.
 struct expand_frontier {
   template <cluster Cluster>
-  WARPHEAP_DEVICE void operator()(Cluster among, vertex_deal deal, adjacency const* lists, frontier_view now,
+  WARPHEAP_DEVICE void operator()(Cluster among, vertex_deal deal, adjacency_list const* lists, frontier_view now,
                                   u32* seen) const {
     u64 const warps = u64{simt::grid_dim()} * simt::block_dim() / warp_lanes;
     auto const box = among.boxes(among.rank()).found;
     for (u64 i = global_thread_index() / warp_lanes; i < *now.size; i += warps) {
       auto const [local, number] = now.pieces[i];
-      u32 const first = number * piece_length, rest = lists[local].degree - first;
+      u32 const first = number * piece_length, rest = lists[local].size() - first;
       u32 const count = rest < piece_length ? rest : piece_length;
       for (u32 at = simt::lane_id(); at < count; at += warp_lanes)
-        if (u32 const to = lists[local].neighbours[first + at]; is_new(seen, to)) send(deal, box, to);
+        if (u32 const to = lists[local].data()[first + at]; is_new(seen, to)) send(deal, box, to);
     }
   }
 
@@ -92,7 +92,7 @@ struct expand_frontier {
 /// of those that are new.
 struct settle_level {
   template <cluster Cluster>
-  WARPHEAP_DEVICE void operator()(Cluster among, vertex_deal deal, adjacency const* lists, u32 level, u32* levels,
+  WARPHEAP_DEVICE void operator()(Cluster among, vertex_deal deal, adjacency_list const* lists, u32 level, u32* levels,
                                   frontier_view next) const {
     u64 const threads = u64{simt::grid_dim()} * simt::block_dim();
     for (u32 sender = 0; sender < among.size(); ++sender) {
@@ -104,7 +104,7 @@ struct settle_level {
         u32 expected = unreached;
         // relaxed: levels are read by later kernels (graph.F2)
         if (atomic_ref<u32>{levels[local]}.compare_exchange(expected, level, order::relaxed, order::relaxed))
-          next.add(local, lists[local].degree);
+          next.add(local, lists[local].size());
       }
     }
   }

@@ -19,7 +19,7 @@ class basic_graph_member {
   basic_graph_member(vertex_deal deal, u32 rank)
       : deal_{deal}, lists_(deal.count(rank)), counts_(deal.members()), tally_(1) {}
 
-  adjacency const* lists() const { return lists_.data(); }
+  adjacency_list const* lists() const { return lists_.data(); }
   adjacency_lists read() const { return lists_of(lists_); }
   graph_tally tally() const { return tally_[0]; }
   message_boxes boxes() const { return {slots_.data(), counts_.data(), capacity_}; }
@@ -67,7 +67,7 @@ class basic_graph_member {
 
  private:
   vertex_deal deal_;
-  device_buffer<adjacency> lists_;
+  device_buffer<adjacency_list> lists_;
   device_buffer<u32> vertices_, first_, targets_;  ///< of the slice
   Shared<message*> slots_;
   Shared<u32> counts_;

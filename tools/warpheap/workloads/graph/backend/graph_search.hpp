@@ -18,7 +18,7 @@ template <template <class> class Shared>
 class basic_member_search {
  public:
   /// `entries` is how many adjacency entries the member's lists have.
-  basic_member_search(vertex_deal deal, u32 rank, adjacency const* lists, u64 entries)
+  basic_member_search(vertex_deal deal, u32 rank, adjacency_list const* lists, u64 entries)
       : deal_{deal},
         lists_{lists},
         levels_{std::vector<u32>(deal.count(rank), unreached)},
@@ -72,7 +72,7 @@ class basic_member_search {
   frontier_view next() const { return {pieces_[!is_odd_].data(), sizes_.data() + !is_odd_}; }
 
   vertex_deal deal_;
-  adjacency const* lists_;
+  adjacency_list const* lists_;
   device_buffer<u32> levels_, seen_;
   Shared<u32> found_, found_counts_;
   device_buffer<frontier_piece> pieces_[2];  ///< of an even level, of an odd one

@@ -25,7 +25,7 @@ struct batch_view {
 template <class Operation>
 struct group_update {
   template <class Team, class Heap>
-  WARPHEAP_DEVICE static void run(Team team, Heap const& heap, adjacency* lists, batch_view batch, u64 group,
+  WARPHEAP_DEVICE static void run(Team team, Heap const& heap, adjacency_list* lists, batch_view batch, u64 group,
                                   graph_tally& tally) {
     u32 const first = batch.first[group];
     Operation::run(team, heap, lists[batch.vertices[group]], batch.targets + first, batch.places + first,
@@ -40,7 +40,7 @@ struct update_lists {
   static constexpr u32 most_threads = 128, resident_blocks = Operation::resident_blocks;
 
   template <class Heap>
-  WARPHEAP_DEVICE void operator()(Heap heap, adjacency* lists, batch_view batch, huge_items huge,
+  WARPHEAP_DEVICE void operator()(Heap heap, adjacency_list* lists, batch_view batch, huge_items huge,
                                   graph_tally* total) const {
     u64 const mine = global_thread_index();
     auto const length = length_of(lists, batch, mine);
@@ -53,10 +53,10 @@ struct update_lists {
   }
 
  private:
-  WARPHEAP_DEVICE static item_length length_of(adjacency const* lists, batch_view batch, u64 group) {
+  WARPHEAP_DEVICE static item_length length_of(adjacency_list const* lists, batch_view batch, u64 group) {
     if (group >= batch.groups) return item_length::none;
     u32 const count = batch.first[group + 1] - batch.first[group];
-    return length_for(lists[batch.vertices[group]].degree + count);
+    return length_for(lists[batch.vertices[group]].size() + count);
   }
 };
 
@@ -64,7 +64,7 @@ struct update_lists {
 template <class Operation>
 struct update_huge_lists {
   template <class Heap>
-  WARPHEAP_DEVICE void operator()(Heap heap, adjacency* lists, batch_view batch, huge_items huge,
+  WARPHEAP_DEVICE void operator()(Heap heap, adjacency_list* lists, batch_view batch, huge_items huge,
                                   graph_tally* total) const {
     graph_tally tally;
     huge.share([&](auto team, u64 group) { group_update<Operation>::run(team, heap, lists, batch, group, tally); });
@@ -157,7 +157,7 @@ class heap_graph final : public dynamic_graph {
   }
 
   Heap heap_;
-  device_buffer<adjacency> lists_;
+  device_buffer<adjacency_list> lists_;
   device_buffer<graph_tally> tally_;
   u64 entries_bound_ = 0;  ///< of all batches
   bench::stopwatch watch_;

@@ -19,11 +19,11 @@ class huge_list_room {
             std::min<u64>({warpheap::backend::multiprocessors() * 2, lists, entries / huge_list}))},
         items_(lists),
         count_(1),
-        scratch_(u64{blocks_} * whole_block::scratch_words) {}
+        scratch_(u64{blocks_} * huge_team::scratch_words) {}
 
   huge_items view() const { return {items_.data(), count_.data(), scratch_.data()}; }
   /// Of the second kernel; no thread blocks if no list can be huge.
-  launch_shape shape() const { return {blocks_, whole_block::size}; }
+  launch_shape shape() const { return {blocks_, huge_team::size}; }
 
  private:
   u32 blocks_ = 0;

@@ -84,7 +84,7 @@ struct send_groups {
 template <class Operation>
 struct message_update {
   template <class Team, class Heap>
-  WARPHEAP_DEVICE static void run(Team team, Heap const& heap, adjacency* lists, u64 address, graph_tally& tally) {
+  WARPHEAP_DEVICE static void run(Team team, Heap const& heap, adjacency_list* lists, u64 address, graph_tally& tally) {
     auto* const from = reinterpret_cast<message*>(address);
     u32 const local = from->local, count = from->count;
     u32* const targets = copy_of(team, heap, from, count);
@@ -120,10 +120,10 @@ struct message_update {
 template <class Operation>
 struct apply_messages {
   template <class Heap, cluster Cluster>
-  WARPHEAP_DEVICE void operator()(Heap heap, Cluster among, adjacency* lists, huge_items huge,
+  WARPHEAP_DEVICE void operator()(Heap heap, Cluster among, adjacency_list* lists, huge_items huge,
                                   graph_tally* total) const {
     auto* const mine = message_for(among, global_thread_index());
-    auto const length = mine ? length_for(lists[mine->local].degree + mine->count) : item_length::none;
+    auto const length = mine ? length_for(lists[mine->local].size() + mine->count) : item_length::none;
     u64 const address = reinterpret_cast<u64>(mine);
     graph_tally tally;
     if (length == item_length::is_huge) huge.add(address);
@@ -150,7 +150,7 @@ struct apply_messages {
 template <class Operation>
 struct apply_huge_messages {
   template <class Heap>
-  WARPHEAP_DEVICE void operator()(Heap heap, adjacency* lists, huge_items huge, graph_tally* total) const {
+  WARPHEAP_DEVICE void operator()(Heap heap, adjacency_list* lists, huge_items huge, graph_tally* total) const {
     graph_tally tally;
     huge.share([&](auto team, u64 address) { message_update<Operation>::run(team, heap, lists, address, tally); });
     add(*total, tally);

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an insertion into a container did that holds a key once.
+#pragma once
+
+#include "../platform/simt.hpp"
+
+namespace warpheap { inline namespace WARPHEAP_BACKEND {
+
+/// What an insertion did.
+enum class insert_result {
+  inserted,  ///< the key was not there
+  exists,    ///< the key was there
+  refused,   ///< the heap had no memory; the container is as before
+};
+
+}}  // namespace warpheap::WARPHEAP_BACKEND
