@@ -8,6 +8,7 @@
 #include <numeric>
 #include <string>
 
+#include "support/replay_steps.hpp"
 #include "support/schedules.hpp"
 #include "warpheap/adaptor/checked.hpp"
 #include "warpheap/all.hpp"
@@ -20,6 +21,7 @@ using test::appending;
 using test::entry;
 using test::for_each_schedule;
 using test::refusing_heap;
+using test::replay_steps;
 
 using small_buffer = append_buffer<entry, append_buffer_config{.first_page = 2}>;
 using small_pages = small_buffer::layout;
@@ -223,29 +225,6 @@ struct append_in_step {
 struct begin_step {
   WARPHEAP_DEVICE void operator()(u32* step) const { ++*step; }
 };
-
-/// Calls launch_step(on) as often as `steps` says; on a GPU as a graph, without the host in
-/// between.
-template <class LaunchStep>
-void replay_steps(u32 steps, LaunchStep launch_step) {
-  stream on;
-#if defined(__CUDACC__)
-  cuda_backend::throw_on_error(cudaStreamBeginCapture(on, cudaStreamCaptureModeGlobal), "cudaStreamBeginCapture");
-  launch_step(on);
-  cudaGraph_t graph;
-  cuda_backend::throw_on_error(cudaStreamEndCapture(on, &graph), "cudaStreamEndCapture");
-  cudaGraphExec_t replayable;
-  cuda_backend::throw_on_error(cudaGraphInstantiate(&replayable, graph, 0), "cudaGraphInstantiate");
-  for (u32 step = 0; step < steps; ++step)
-    cuda_backend::throw_on_error(cudaGraphLaunch(replayable, on), "cudaGraphLaunch");
-  synchronize(on);
-  cudaGraphExecDestroy(replayable);
-  cudaGraphDestroy(graph);
-#else
-  for (u32 step = 0; step < steps; ++step) launch_step(on);
-  synchronize(on);
-#endif
-}
 
 TEST(AppendBuffer, IsClearedFilledAndUsedInAGraph) {
   constexpr u32 steps = 1000, threads = 80;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "support/replay_steps.hpp"
 #include "support/schedules.hpp"
 #include "warpheap/adaptor/checked.hpp"
 #include "warpheap/all.hpp"
@@ -167,6 +168,25 @@ TEST(Arena, RefusesWhenTheHeapIsFullAndServesAfterDrop) {
     EXPECT_GT(work.expect_disjoint(), 0u);
     work.drop();
   });
+}
+
+TEST(Arena, IsFilledResetAndDroppedInAGraph) {
+  warpheap::heap const heap{4_MiB};
+  job<warpheap::heap, small> work{heap};
+  device_buffer<u64> const damaged(1);
+  test::replay_steps(test::on_gpu ? 300u : 10u, [&](stream_view on) {
+    for (u32 round = 0; round < 2; ++round) {
+      launch(on, {work.blocks, work.threads}, make_blocks{}, heap.ref(), work.arenas.data(), work.all, work.rounds,
+             u64{round}, work.made.data());
+      launch(on, {work.blocks, work.threads}, look_at_blocks{}, static_cast<block const*>(work.made.data()), work.all,
+             work.rounds, damaged.data());
+      if (round == 0) reset_arenas(on, heap.ref(), work.arenas.data(), work.arenas.size());
+    }
+    drop_arenas(on, heap.ref(), work.arenas.data(), work.arenas.size());
+  });
+  EXPECT_EQ(damaged[0], 0u);
+  EXPECT_EQ(work.expect_disjoint(), u64{work.all} * work.rounds);
+  expect_empty(heap);
 }
 
 /// Kernel: warps fill arenas of their own and drop them together, again and again.

@@ -4,6 +4,7 @@
 // older values wherever map.M4, map.M6 and map.M7 do not forbid it.
 #include "container/hash_map.hpp"
 
+#include "support/replay_steps.hpp"
 #include "support/schedules.hpp"
 
 namespace warpheap::map_test::of_maps {
@@ -276,6 +277,53 @@ TYPED_TEST(AnyHashMap, IsEmptyAndHasRoomWhenItIsCleared) {
     EXPECT_EQ(values_in(of.map, 90, 100), values_of_each(90));
     of.expect_empty();
   });
+}
+
+/// Kernel: thread i brings key i in this step, and takes it again if it is even.
+struct bring_in_step {
+  template <class Heap, class Map>
+  WARPHEAP_DEVICE void operator()(Heap heap, Map* map, u32 const* step, u32* faults) const {
+    using K = typename Map::key_type;
+    using V = typename Map::mapped_type;
+    auto const me = static_cast<u32>(global_thread_index());
+    if (map->insert(heap, numbered<K>(me), numbered<V>(me + *step % 5)) != insert_result::inserted) count(*faults);
+    if (me % 2 == 0 && !map->erase(numbered<K>(me))) count(*faults);
+  }
+};
+
+/// Kernel: the map has what bring_in_step left.
+struct look_in_step {
+  template <class Map>
+  WARPHEAP_DEVICE void operator()(Map* map, u32 const* step, u32* faults) const {
+    auto const me = static_cast<u32>(global_thread_index());
+    typename Map::mapped_type value;
+    bool const is_there = map->find(numbered<typename Map::key_type>(me), value);
+    if (is_there != (me % 2 == 1) || (is_there && !is_numbered(value, me + *step % 5))) count(*faults);
+  }
+};
+
+struct begin_step {
+  WARPHEAP_DEVICE void operator()(u32* step) const { ++*step; }
+};
+
+TYPED_TEST(AnyHashMap, IsReservedFilledCompactedAndClearedInAGraph) {
+  constexpr u32 steps = test::on_gpu ? 200 : 12;
+  subject<TypeParam> of;
+  device_buffer<u32> const step(1), faults(1);
+  test::replay_steps(steps, [&](stream_view on) {
+    launch(on, {1, 1}, begin_step{}, step.data());
+    reserve(of.ref(), of.map.data(), 50, on);
+    launch(on, {2, 40}, bring_in_step{}, of.ref(), of.map.data(), step.data(), faults.data());
+    compact(of.ref(), of.map.data(), on);
+    launch(on, {2, 40}, look_in_step{}, of.map.data(), step.data(), faults.data());
+    clear(of.ref(), of.map.data(), on);
+  });
+  EXPECT_EQ(step[0], steps);
+  EXPECT_EQ(faults[0], 0u);
+  auto const at_end = inspect(of.map.data());
+  EXPECT_EQ(at_end.entries + at_end.erased, 0u);
+  EXPECT_EQ(at_end.levels, 1u);
+  of.expect_empty();
 }
 
 /// One thread does all: room, entries, erasures, more room, and the end.

@@ -8,7 +8,7 @@
 //   });
 //
 // WARPHEAP_TEST_SEEDS=N runs N seeds in place of the number asked for; WARPHEAP_TEST_SEED=S replays
-// seed S alone.
+// seed S alone, and on a GPU is the seed of a body's random numbers.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -120,7 +120,7 @@ std::optional<u64> find_failing_schedule(unsigned seeds, Body body, u64 most_ste
 
 #else
 
-inline u64 schedule_seed() { return 1; }
+inline u64 schedule_seed() { return detail::environment_number("WARPHEAP_TEST_SEED").value_or(1); }
 
 template <class Body>
 void for_each_schedule(unsigned, Body body) {
