@@ -36,6 +36,10 @@ extern "C" __global__ void build(warpheap::heap_ref heap, void** results) {
 )",
                                3},
                               {"containers", R"(
+#include <warpheap/container/adjacency_list.hpp>
+#include <warpheap/container/append_buffer.hpp>
+#include <warpheap/container/arena.hpp>
+#include <warpheap/container/hash_map.hpp>
 #include <warpheap/container/owner.hpp>
 #include <warpheap/container/string.hpp>
 #include <warpheap/container/vector.hpp>
@@ -45,6 +49,13 @@ extern "C" __global__ void write(warpheap::heap_ref heap, warpheap::vector<doubl
   if (number) numbers[threadIdx.x].push_back(heap, *number);
   texts[threadIdx.x].append(heap, *number, 3);
   number.reset(heap);
+}
+extern "C" __global__ void insert(warpheap::heap_ref heap, warpheap::append_buffer<int>* appended,
+                                  warpheap::hash_map<unsigned, unsigned>* map, warpheap::adjacency_list* neighbours,
+                                  warpheap::arena<>* scratch) {
+  appended->append(heap, 1);
+  map->insert(warpheap::arena_ref{heap, *scratch}, threadIdx.x, 1);
+  neighbours[threadIdx.x].insert(heap, 1);
 }
 )",
                                6}};

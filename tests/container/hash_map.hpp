@@ -22,7 +22,12 @@ namespace warpheap::map_test {
 
 /// Levels of 4, 4, 12, ... slots, and windows of 4.
 struct tiny : map_parts::standard {
-  static constexpr u32 window = 1, first_sectors = 2, chunk_sectors = 1;
+  static constexpr u32 planned_window = 1, grown_window = 1, first_sectors = 2, chunk_sectors = 1;
+};
+
+/// Levels that keys leave at once, behind one that they do not leave.
+struct uneven : tiny {
+  static constexpr u32 planned_window = 16;
 };
 
 /// A key that needs a block.

@@ -188,7 +188,7 @@ class hash_map {
       auto const wanted = format::sought_of(word);
       entry found{};
       u32 i = 0;
-      while (i < now_.count() && !now_[i].search(wanted.place(), levels::pairs, finder{wanted, found})) ++i;
+      while (i < now_.count() && !now_[i].search(wanted.place(), now_.pairs(i), finder{wanted, found})) ++i;
       count += found.slot != &slot;
     });
     return count;
@@ -257,7 +257,7 @@ class hash_map {
       finder{wanted, found}(slot, atomic_ref<u64>{slot}.load(order::relaxed));
       return found;
     }
-    constexpr u32 some = levels::pairs < 4 ? levels::pairs : 4;
+    constexpr u32 some = Parts::planned_window < 2 ? 2 : 4;
     if (now_.has_first() && now_.first().search(wanted.place(), some, finder{wanted, found})) return found;
     return locate_in_all(&now_, wanted);
   }
@@ -265,7 +265,7 @@ class hash_map {
     entry found{};
     WARPHEAP_NO_UNROLL
     for (u32 i = all->published(); i-- > 0 && !found.slot;)
-      (*all)[i].search(wanted.place(), levels::pairs, finder{wanted, found});
+      (*all)[i].search(wanted.place(), all->pairs(i), finder{wanted, found});
     return found;
   }
 

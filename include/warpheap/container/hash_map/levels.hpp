@@ -8,8 +8,8 @@
 //           2  |  2n  |
 //           3  |    4n    |
 //
-// A key has a window in each level: `window` sectors, the first and the step between them by its
-// hash. Its path are the slots of its windows, level by level. A slot is empty, which is 0, or it
+// A key has a window in each level: some sectors, the first and the step between them by its hash.
+// It is wide in a level that was planned for the keys, and narrow in one that they grow out of. Its path are the slots of its windows, level by level. A slot is empty, which is 0, or it
 // holds a key, which may be erased.
 //
 //   map.M1  a slot that holds a key holds no other one while threads use the map; not even when the
@@ -61,7 +61,6 @@ template <class Parts>
 class levels {
  public:
   static constexpr u32 sector_slots = 4;
-  static constexpr u32 pairs = 2 * Parts::window;  ///< of slots, in a window
   static constexpr u32 most_levels = 32;
   static constexpr u64 most_sectors = u64{1} << 31;  ///< of a level: 64 GiB
 
@@ -101,6 +100,11 @@ class levels {
   /// Level `i`, below what published() has returned.
   WARPHEAP_DEVICE level operator[](u32 i) const { return {slots_of(blocks_[i]), static_cast<u32>(sectors_of(i)) - 1}; }
 
+  /// Pairs of slots in a window of level `i`.
+  WARPHEAP_DEVICE u32 pairs(u32 i) const {
+    return 2 * (i == 0 && is_planned() ? Parts::planned_window : Parts::grown_window);
+  }
+
   /// Searches the key's path, and makes levels as it goes, until look(slot, word) returns true.
   /// False if the heap refused the next level.
   template <class Heap, class Look>
@@ -108,7 +112,7 @@ class levels {
     for (u32 i = 0; i < most_levels; ++i) {
       bool const is_first = i == 0 && has_first();
       if (!is_first && published() <= i && !make(heap, this, i)) return false;
-      if ((is_first ? first() : (*this)[i]).search(at, pairs, look)) return true;
+      if ((is_first ? first() : (*this)[i]).search(at, pairs(i), look)) return true;
     }
     return false;
   }
