@@ -172,20 +172,21 @@ TEST(Arena, RefusesWhenTheHeapIsFullAndServesAfterDrop) {
 
 TEST(Arena, IsFilledResetAndDroppedInAGraph) {
   warpheap::heap const heap{4_MiB};
-  job<warpheap::heap, small> work{heap};
+  using small_job = job<warpheap::heap, small>;
+  constexpr launch_shape shape{small_job::blocks, small_job::threads};
+  constexpr u32 all = small_job::all, rounds = small_job::rounds;
+  small_job work{heap};
   device_buffer<u64> const damaged(1);
   test::replay_steps(test::on_gpu ? 300u : 10u, [&](stream_view on) {
     for (u32 round = 0; round < 2; ++round) {
-      launch(on, {work.blocks, work.threads}, make_blocks{}, heap.ref(), work.arenas.data(), work.all, work.rounds,
-             u64{round}, work.made.data());
-      launch(on, {work.blocks, work.threads}, look_at_blocks{}, static_cast<block const*>(work.made.data()), work.all,
-             work.rounds, damaged.data());
+      launch(on, shape, make_blocks{}, heap.ref(), work.arenas.data(), all, rounds, u64{round}, work.made.data());
+      launch(on, shape, look_at_blocks{}, static_cast<block const*>(work.made.data()), all, rounds, damaged.data());
       if (round == 0) reset_arenas(on, heap.ref(), work.arenas.data(), work.arenas.size());
     }
     drop_arenas(on, heap.ref(), work.arenas.data(), work.arenas.size());
   });
   EXPECT_EQ(damaged[0], 0u);
-  EXPECT_EQ(work.expect_disjoint(), u64{work.all} * work.rounds);
+  EXPECT_EQ(work.expect_disjoint(), u64{all} * rounds);
   expect_empty(heap);
 }
 

@@ -226,7 +226,7 @@ TEST(Vector, TakesItsMemoryFromAnyHeap) {
 template <class Vector, class Heap, class RefOf>
 bool is_right(RefOf ref_of) {
   Heap const heap{4_MiB};
-  auto const seen = operate_in<Vector>(ref_of(heap.ref()), {2, 40}, 60);
+  auto const seen = operate_in<Vector>(ref_of(heap.ref()), {2, 40}, 300);
   auto const counted = heap.statistics();
   return seen.wrong == 0 && counted.live_blocks == 0 && counted.double_frees == 0;
 }

@@ -214,7 +214,8 @@ class levels {
   /// Zeroes chunks of the block of level `i`, until none is left.
   WARPHEAP_DEVICE void zero(u64 block, u32 i) {
     auto& of = *reinterpret_cast<head*>(block);
-    u32 const chunks = static_cast<u32>(div_ceil(of.sectors, Parts::chunk_sectors));
+    u64 const sectors = of.sectors;
+    u32 const chunks = static_cast<u32>(div_ceil(sectors, Parts::chunk_sectors));
     atomic_ref<u32> const tickets{of.tickets};
     WARPHEAP_NO_UNROLL
     // relaxed: the thread that draws a ticket alone has its chunk. The load keeps threads that come
@@ -224,7 +225,7 @@ class levels {
       if (chunk >= chunks) return;
       u64 const first = u64{chunk} * Parts::chunk_sectors, end = first + Parts::chunk_sectors;
       auto* const halves = reinterpret_cast<zeros*>(slots_of(block));
-      for (u64 at = 2 * first; at < 2 * (end < of.sectors ? end : of.sectors); ++at) halves[at] = {};
+      for (u64 at = 2 * first; at < 2 * (end < sectors ? end : sectors); ++at) halves[at] = {};
       // release: our zeros, for the one that publishes; acquire: the others', if that is us.
       if (atomic_ref<u32>{of.zeroed}.fetch_add(1, order::acq_rel) + 1 == chunks && Parts::zeroes_first)
         publish(block, i);
