@@ -35,6 +35,12 @@ class directed_schedule : public host::detail::schedule {
  public:
   static constexpr u32 most_lanes = 64;
 
+  /// Its lists grow early: the program's memory then lies at the same addresses in most schedules.
+  directed_schedule() {
+    deviations_.reserve(1024);
+    paused_.reserve(most_lanes);
+  }
+
   /// Before the next execution of the explored body, which may launch several kernels.
   virtual void restart() {
     decisions_ = 0;

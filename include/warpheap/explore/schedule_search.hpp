@@ -38,10 +38,10 @@ struct search_tree {
   };
 
   /// States past `most_states` are not kept: a search that knows fewer is as right, and longer.
-  explicit search_tree(u32 preemptions, std::pmr::memory_resource* memory = std::pmr::get_default_resource(),
+  explicit search_tree(u32 first_bound, std::pmr::memory_resource* memory = std::pmr::get_default_resource(),
                        size_t most_states = ~size_t{0} >> 1)
-      : bound{preemptions}, path{memory}, states{memory, 2 * most_states}, words{memory} {
-    if (preemptions > most_preemptions) throw backend_error{"a search takes at most 15 preemptions"};
+      : bound{first_bound}, path{memory}, states{memory, 2 * most_states}, words{memory} {
+    if (first_bound > most_preemptions) throw backend_error{"a search takes at most 15 preemptions"};
   }
 
   /// Before an execution.

@@ -106,6 +106,7 @@ int main() {
   unsetenv("WARPHEAP_EXECUTION");
   EXPECT_EQ(made.status, 0) << made.err;
   EXPECT_THAT(made.out, HasSubstr("seed 17, random_walk, active masks mixed, weak memory, 8 multiprocessors"));
+  EXPECT_THAT(run("test --replay exploration:0:1 " + source).out, HasSubstr("directed, active masks maximal, 8 multi"));
 }
 
 TEST_F(ProgramTest, RefusesWhatItCannotDo) {

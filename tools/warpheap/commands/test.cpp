@@ -24,6 +24,7 @@
 #include "command.hpp"
 #include "io/origin.hpp"
 #include "io/text_table.hpp"
+#include "program_search.hpp"
 
 namespace warpheap::tool {
 
@@ -49,7 +50,7 @@ struct build {
   bool links_with_them = true;
 };
 build const builds[] = {
-    {"plain", {}},
+    {"plain", {"-include", "warpheap/explore/program_search.hpp"}},
     {"address", {"-fsanitize=address"}},
     {"thread", {"-fsanitize=thread"}},
     {"races", {"-fsanitize=thread", "--param", "tsan-distinguish-volatile=1", "-DWARPHEAP_HOST_RACES"}, false}};
@@ -58,7 +59,7 @@ build const builds[] = {
 struct way {
   char const* name;
   build const& from;
-  char const* settings;  ///< of WARPHEAP_EXECUTION beside the seed; nullptr: parallel mode
+  char const* settings;  ///< of WARPHEAP_EXECUTION beside the seed; nullptr: it stays empty
   char const* finds;
 };
 way const ways[] = {
@@ -69,7 +70,11 @@ way const ways[] = {
     {"address", builds[1], "", "overruns, uses after free"},
     {"thread", builds[2], "", "races of plain accesses, those to globals too"},
     {"parallel", builds[0], nullptr, "what only many cores show"},
+    {"exploration", builds[0], nullptr, "orders of at most 64 lanes"},
 };
+/// It has no seed, and is started once.
+constexpr size_t seeded_ways = std::size(ways) - 1;
+way const& exploration = ways[seeded_ways];
 
 void declare_test(CLI::App& to, test_flags& flags) {
   std::string footer =
@@ -87,14 +92,17 @@ void declare_test(CLI::App& to, test_flags& flags) {
       ->capture_default_str();
   add_text(to, "--jobs", flags.jobs, "Runs at a time (default: one a core)", "N");
   add_text(to, "--timeout", flags.timeout, "Seconds after which a run counts as hung", "S")->capture_default_str();
-  add_text(to, "--replay", flags.replay, "One run, as a failure's line gives it", "WAY:SEED");
+  add_text(to, "--replay", flags.replay, "One run, as a failure's line gives it", "WAY:SEED|exploration:SCHEDULE");
 }
 
 struct one_run {
   way const* by;
-  u64 seed;
+  std::string which;  ///< its seed, or the deviations of its schedule
 
-  std::string settings() const { return by->settings == nullptr ? "" : fmt::format("seed={}{}", seed, by->settings); }
+  std::vector<std::string> environment() const {
+    auto const settings = by->settings == nullptr ? "" : fmt::format("seed={}{}", which, by->settings);
+    return {"WARPHEAP_EXECUTION=" + settings, "WARPHEAP_SCHEDULE=" + (by == &exploration ? which : "")};
+  }
 };
 
 class folder_of_programs {
@@ -109,6 +117,7 @@ class folder_of_programs {
     std::filesystem::remove_all(path_, ignored);
   }
 
+  std::string const& path() const { return path_; }
   std::string program_of(build const& how) const { return path_ + "/" + how.name; }
 
  private:
@@ -139,19 +148,28 @@ class test_session {
     auto const fault = run_all(interruption);
     if (int const signal = interruption.signal()) die_of(signal);
     text_table table{{"way", ">runs", "finds"}, 1};
-    for (auto const& each : ways) table.add({each.name, fmt::format("{}", runs_[&each - ways].load()), each.finds});
+    for (auto const& each : ways) table.add({each.name, fmt::format("{}", runs_of(each)), finds(each)});
     print_output("{}", table.text("test"));
     return fault ? tell(fault->first, fault->second) : 0;
   }
 
  private:
+  using ended_run = std::pair<one_run, child_outcome>;
+
   one_run parse_replay() const {
     auto const colon = flags_.replay.find(':');
     auto const name = flags_.replay.substr(0, colon);
-    for (auto const& each : ways)
-      if (name == each.name && colon != std::string::npos)
-        return {&each, parse_count("--replay", flags_.replay.substr(colon + 1))};
-    throw usage_error{fmt::format("--replay {}: a run is written like weak_memory:17", flags_.replay)};
+    auto const* const by = std::ranges::find(ways, name, &way::name);
+    if (by == std::end(ways) || colon == std::string::npos) refuse_replay();
+    auto const which = flags_.replay.substr(colon + 1);
+    if (by != &exploration) return {by, fmt::format("{}", parse_count("--replay", which))};
+    if (!explore::deviations_in(which)) refuse_replay();
+    return {by, which};
+  }
+
+  [[noreturn]] void refuse_replay() const {
+    throw usage_error{
+        fmt::format("--replay {}: a run is written like weak_memory:17 or exploration:12:1,40:2", flags_.replay)};
   }
 
   /// Calls `work(i)` for each i below `count`, several at a time, until one throws.
@@ -220,13 +238,27 @@ class test_session {
   }
 
   child_outcome run_once(one_run const& what) {
-    auto const settings = what.settings();
-    std::vector<std::string> environment{"WARPHEAP_EXECUTION=" + settings};
-    return run_child({folder_.program_of(what.by->from)}, environment, limit_, is_wanted_);
+    return run_child({folder_.program_of(what.by->from)}, what.environment(), limit_, is_wanted_);
   }
 
-  std::optional<std::pair<one_run, child_outcome>> run_all(deferred_interruption const& interruption) {
-    std::optional<std::pair<one_run, child_outcome>> first;
+  /// The search, for its share of all jobs' time, which is all time of one job at most.
+  std::optional<ended_run> search() {
+    auto made = search_.run(folder_.program_of(exploration.from), std::min(time_, share_ * static_cast<int>(jobs_)),
+                            is_wanted_);
+    return ended_run{{&exploration, search_.schedule()}, std::move(made)};
+  }
+
+  /// The run of a seed; nothing if it was stopped, because it was no longer wanted.
+  std::optional<ended_run> run_seed(u64 i) {
+    one_run const what{&ways[i % seeded_ways], fmt::format("{}", first_seed_ + i / seeded_ways)};
+    auto made = run_once(what);
+    if (made.was_stopped && !is_wanted_) return std::nullopt;
+    ++runs_[i % seeded_ways];
+    return ended_run{what, std::move(made)};
+  }
+
+  std::optional<ended_run> run_all(deferred_interruption const& interruption) {
+    std::optional<ended_run> first;
     std::mutex mutex;
     begin_ = clock::now();
     at_once(~u64{0}, interruption, [&](u64 i) {
@@ -234,22 +266,27 @@ class test_session {
         is_wanted_ = false;
         return;
       }
-      one_run const what{&ways[i % std::size(ways)], first_seed_ + i / std::size(ways)};
-      auto made = run_once(what);
-      bool const counts = is_wanted_ || !made.was_stopped;
-      if (counts) ++runs_[what.by - ways];
-      if (made.succeeded || !counts) return;
+      auto made = i == 0 ? search() : run_seed(i - 1);
+      if (!made || made->second.succeeded) return;
       is_wanted_ = false;
       std::lock_guard const lock{mutex};
-      if (!first) first.emplace(what, std::move(made));
+      if (!first) first = std::move(made);
     });
     return first;
+  }
+
+  u64 runs_of(way const& asked) const {
+    return &asked == &exploration ? search_.executions() : runs_[&asked - ways].load();
+  }
+
+  std::string finds(way const& asked) const {
+    return &asked == &exploration ? fmt::format("{}: {}", asked.finds, search_.coverage()) : asked.finds;
   }
 
   void show_progress() {
     if (!begin_) return bar_.show(fmt::format("compiling {}", flags_.source), 0, 1);
     u64 all = 0;
-    for (auto const& each : runs_) all += each;
+    for (auto const& each : ways) all += runs_of(each);
     auto const spent = std::chrono::duration_cast<std::chrono::milliseconds>(clock::now() - *begin_);
     bar_.show(fmt::format("{} runs", all), static_cast<u64>(std::min(spent, time_).count()),
               static_cast<u64>(time_.count()));
@@ -260,12 +297,13 @@ class test_session {
     print_output("{}", made.output);
     if (!made.output.empty() && made.output.back() != '\n') print_output("\n");
     if (made.succeeded) return 0;
-    auto again = fmt::format("warpheap test {} --replay {}:{}", flags_.source, what.by->name, what.seed);
+    auto again = fmt::format("warpheap test {} --replay {}:{}", flags_.source, what.by->name, what.which);
     char const* before = " -- ";
     for (auto const& each : flags_.compiler_flags) again += std::exchange(before, " ") + each;
     complain("test", fmt::format("{} {}: {}", flags_.source, finding_of(made), again));
     if (&what.by->from == &builds[0] && finding_of(made) == made.ending)
-      complain("test", fmt::format("If lanes race or poll plain memory, --replay races:{} names the lines", what.seed));
+      complain("test", fmt::format("If lanes race or poll plain memory, --replay races:{} names the lines",
+                                   what.by == &exploration ? "1" : what.which));
     return 1;
   }
 
@@ -283,11 +321,13 @@ class test_session {
   u64 first_seed_;
   std::chrono::milliseconds limit_;
   std::chrono::milliseconds time_;
+  std::chrono::milliseconds share_ = time_ / static_cast<i64>(std::size(ways));  // of one way
   std::optional<one_run> replayed_;
   folder_of_programs folder_;
+  program_search search_{folder_.path() + "/search", limit_};
   progress_bar bar_;
   std::atomic<bool> is_wanted_ = true;
-  std::atomic<u64> runs_[std::size(ways)]{};
+  std::atomic<u64> runs_[seeded_ways]{};
   std::optional<clock::time_point> begin_;
 };
 
