@@ -9,6 +9,7 @@
 #include <warpheap/container/vector.hpp>
 #include <warpheap/heap/growing_heap.hpp>
 #include <warpheap/heap/heap_set.hpp>
+#include <warpheap/heap/persistent_heap.hpp>
 #include <warpheap/heap/published_gauge.hpp>
 
 using namespace warpheap;
@@ -57,6 +58,8 @@ void use(Heap& heap) {
   if constexpr (requires { heap.serve(); }) heap.serve();
   if constexpr (requires { heap.grow(5); }) heap.grow(5);
   if constexpr (requires { heap.trim(); }) heap.trim();
+  if constexpr (requires { Heap::memory_pieces; })
+    if constexpr (Heap::memory_pieces != 0) restore(heap, save(heap));
   heap.reset();
 }
 
@@ -82,11 +85,14 @@ using overflowing = basic_heap<allocator<creation::slab_bitmap<>, distribution::
 int main() {
   use_each<heap, scatter_heap, toolkit_heap, halloc_heap, ring_buffer_heap, queue_pages_heap, queue_chunks_heap,
            queue_pages_virtual_heap, queue_chunks_virtual_heap, rw_heap, rw_bitmap_heap, corw_heap, rw_malloc_heap,
-           tbuddy_heap, ualloc_heap, throughput_heap, basic_heap<forgiving_allocator>, checked<heap>, traced<heap>,
-           combined_in_host_memory, overflowing>();
+           tbuddy_heap, ualloc_heap, throughput_heap, persistent_heap, basic_heap<forgiving_allocator>, checked<heap>,
+           traced<heap>, combined_in_host_memory, overflowing>();
   use_each_that_grows<growing_heap, polled_heap, waiting_heap>();
   heap observed{size_t{1} << 22};
   published_gauge const gauge{observed, "observed"};
+  auto const image = heap_image::read("warpheap.image");
+  restore<persistent_heap>(image);
+  restore<growing_heap>(image);
   heap_set set{size_t{1} << 24};
   set.reset();
 }

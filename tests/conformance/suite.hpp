@@ -15,6 +15,7 @@
 #include "checks/refusals.hpp"
 #include "checks/reports.hpp"
 #include "checks/resizing.hpp"
+#include "checks/restoring.hpp"
 #include "checks/sizes.hpp"
 #include "checks/streams.hpp"
 #include "checks/visibility.hpp"
@@ -95,6 +96,8 @@ class suite {
     claim("ReallocatesWithContents", 50, &reallocates_with_contents<Allocator>);
     claim("ReallocatesAtTheEdges", 50, &reallocates_at_the_edges<Allocator>);
     claim("CallocatesZeroes", 50, &callocates_zeroes<Allocator>);
+    if constexpr (heap::memory_pieces != 0)
+      claim("IsAsItWasAfterARestore", 20, &is_as_it_was_after_a_restore<Allocator>);
   }
 
   void claim_exactness() {

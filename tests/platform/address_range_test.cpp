@@ -78,6 +78,35 @@ TEST(AddressRange, MapsSeveralPartsAtATimeAndGivesBackAnyOfThem) {
   range.map(0, 16 * unit, 16 * unit);  // nothing is left there
 }
 
+TEST(AddressRange, BeginsWhereItIsWantedIfThatIsFree) {
+  auto* const wanted = address_range{64 * unit}.begin();  // free again at the semicolon
+  {
+    address_range first{16 * unit, false, wanted}, second{16 * unit, false, wanted};
+    EXPECT_EQ(first.begin(), wanted);
+    EXPECT_NE(second.begin(), wanted);
+    EXPECT_EQ(reinterpret_cast<u64>(second.begin()) % address_range::alignment, 0u);
+    first.map(0, 16 * unit, unit);
+    second.map(0, 16 * unit, unit);
+    write(first, 0, 16 * unit, 7);
+    write(second, 0, 16 * unit, 9);
+    EXPECT_EQ(wrong(first, 0, 16 * unit, 7), 0u);
+    EXPECT_EQ(wrong(second, 0, 16 * unit, 9), 0u);
+  }
+  EXPECT_EQ((address_range{64 * unit, false, wanted}.begin()), wanted) << "all of it was given back";
+}
+
+TEST(AddressRange, ReservedAtAnAddressIsThereOrRefused) {
+  auto* const wanted = address_range{64 * unit}.begin();
+  auto const refusal = [&](auto error, u8* at) {
+    return test::message_of<decltype(error)>([&] { reserve_addresses(16 * unit, false, at); });
+  };
+  auto const first = reserve_addresses(16 * unit, false, wanted);
+  EXPECT_EQ(first.begin(), wanted);
+  EXPECT_THAT(refusal(out_of_memory{""}, wanted), testing::HasSubstr("is taken"));
+  EXPECT_THAT(refusal(std::invalid_argument{""}, wanted + 4096), testing::HasSubstr("no multiple of 2097152"));
+  EXPECT_NE(reserve_addresses(16 * unit, false, nullptr).begin(), nullptr);
+}
+
 #if defined(__CUDACC__)
 size_t free_memory() {
   size_t free = 0, total = 0;

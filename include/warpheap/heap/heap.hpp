@@ -29,6 +29,8 @@ class basic_heap;
 
 namespace detail {
 
+struct image_access;
+
 /// The type of the second heap behind one that overflows; for any other, a type that refuses
 /// nothing and takes no memory.
 template <class Oom>
@@ -74,6 +76,7 @@ template <class Allocator>
 class basic_heap {
   template <class>
   friend class basic_heap;
+  friend struct detail::image_access;
 
  public:
   /// The five policies together, as kernels hold them.
@@ -107,6 +110,11 @@ class basic_heap {
   /// Pieces of memory that this heap and the one behind it lie in; 0 for the toolkit's.
   static constexpr u32 memory_pieces =
       (requires { creation_type::uses_toolkit_heap; } ? 0 : 1) + second_heap_type::memory_pieces;
+
+  /// Whether all five policies have a name.
+  static constexpr bool named_policies = named_policy<creation_type> && named_policy<distribution_type> &&
+                                         named_policy<oom_type> && named_policy<reserve_pool_type> &&
+                                         named_policy<alignment_type>;
 
   /// The smallest pool there is.
   static constexpr size_t minimum_bytes = detail::placement<Allocator>::minimum_bytes;
@@ -293,15 +301,9 @@ class basic_heap {
   }
 
   /// The policies by name and configuration, and the sizes, with `separator` between them: heaps
-  /// that differ in either have different texts. Exists if all five policies have a name.
-  std::string info(std::string const& separator = "; ") const
-      requires(named_policy<creation_type>&& named_policy<distribution_type>&& named_policy<oom_type>&&
-                   named_policy<reserve_pool_type>&& named_policy<alignment_type>) {
-    std::string text = "creation " + detail::name_of_policy<creation_type>();
-    text += separator + "distribution " + detail::name_of_policy<distribution_type>();
-    text += separator + "oom " + detail::name_of_policy<oom_type>();
-    text += separator + "reserve_pool " + detail::name_of_policy<reserve_pool_type>();
-    text += separator + "alignment " + detail::name_of_policy<alignment_type>();
+  /// that differ in either have different texts.
+  std::string info(std::string const& separator = "; ") const requires named_policies {
+    std::string text = policies_text(separator);
     text += separator + "pool " + std::to_string(ref_.creation().pool_bytes()) + " bytes";
     text += separator + "metadata " + std::to_string(ref_.creation().metadata_bytes()) + " bytes";
     if constexpr (growing_pool<reserve_pool_type>)
@@ -313,6 +315,15 @@ class basic_heap {
  private:
   using placement = detail::placement<Allocator>;
   struct unchecked {};
+
+  static std::string policies_text(std::string const& separator) requires named_policies {
+    std::string text = "creation " + detail::name_of_policy<creation_type>();
+    text += separator + "distribution " + detail::name_of_policy<distribution_type>();
+    text += separator + "oom " + detail::name_of_policy<oom_type>();
+    text += separator + "reserve_pool " + detail::name_of_policy<reserve_pool_type>();
+    text += separator + "alignment " + detail::name_of_policy<alignment_type>();
+    return text;
+  }
 
   /// A heap of `bytes` bytes, which both heaps share if there are two, without a minimum.
   basic_heap(unchecked, size_t bytes) : second_{second_of(bytes)} { build(bytes - bytes_of_second(bytes)); }

@@ -108,6 +108,30 @@ class pool_growth<Creation, ReservePool, Oom> {
     return now - before;
   }
 
+  /// Makes blocks of all that has memory, and waits. No kernel may use the heap.
+  void settle(Creation const& creation, ReservePool const& reserve) const {
+    std::lock_guard const lock{host_->mutex};
+    add_committed(creation, reserve, {});
+    synchronize(stream_view{});
+  }
+
+  /// `load` puts into the heap's memory what was there when the first `committed` bytes of the pool
+  /// had memory, and settle() had been called. More memory than that stays, and is added. What
+  /// calls have requested is not undone. Throws out_of_memory, and loads nothing then.
+  template <class Load>
+  void reload(Creation const& creation, ReservePool& reserve, u64 committed, Load load) {
+    std::lock_guard const lock{host_->mutex};
+    if (reserve.committed() < committed) reserve.commit(committed - reserve.committed());
+    growth_state state{};
+    backend::copy_bytes(&state, state_, sizeof state);
+    load();
+    state.committed = state.claimed = state.added = committed;
+    backend::copy_bytes(state_, &state, sizeof state);
+    host_->added = committed;
+    add_committed(creation, reserve, {});
+    synchronize(stream_view{});
+  }
+
   size_t committed(ReservePool const& reserve) const {
     std::lock_guard const lock{host_->mutex};
     return reserve.committed();
@@ -131,7 +155,7 @@ class pool_growth<Creation, ReservePool, Oom> {
   };
 
   /// Makes blocks of all that has memory, also of what a service mapped and no call added.
-  void add_committed(Creation const& creation, ReservePool const& reserve, stream_view on) {
+  void add_committed(Creation const& creation, ReservePool const& reserve, stream_view on) const {
     u64 const committed = reserve.committed();
     if (committed == host_->added) return;
     if constexpr (requests_growth<Oom>) shared_.store(growth_word::mapped, committed);

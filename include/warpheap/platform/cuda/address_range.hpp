@@ -121,12 +121,13 @@ class address_range {
   }
 
   address_range() = default;
-  /// Reserves addresses. With `peers`, kernels of other devices may use the memory too. Throws
-  /// out_of_memory if the device has not that many addresses.
-  explicit address_range(size_t bytes, bool peers = false)
+  /// Reserves addresses, from `wanted` on if those are free; it is a multiple of `alignment`. With
+  /// `peers`, kernels of other devices may use the memory too. Throws out_of_memory if the device
+  /// has not that many addresses.
+  explicit address_range(size_t bytes, bool peers = false, void* wanted = nullptr)
       : memory_{detail::memory_of_device()}, access_{detail::access_to(memory_.location, peers)}, bytes_{bytes} {
     auto const& driver = detail::virtual_memory::instance();
-    if (driver.reserve(&begin_, bytes, alignment, 0, 0) != CUDA_SUCCESS)
+    if (driver.reserve(&begin_, bytes, alignment, reinterpret_cast<CUdeviceptr>(wanted), 0) != CUDA_SUCCESS)
       throw out_of_memory{"the device has not " + std::to_string(bytes) + " addresses"};
   }
   address_range(address_range&& other) noexcept { swap(other); }

@@ -23,16 +23,12 @@ class address_range {
   static size_t granularity() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
 
   address_range() = default;
-  /// Reserves addresses. There are no other devices. Throws out_of_memory if the process has not
-  /// that many addresses.
-  explicit address_range(size_t bytes, [[maybe_unused]] bool peers = false) : bytes_{bytes} {
-    size_t const whole = bytes + alignment;
-    void* const reserved = whole < bytes
-                               ? MAP_FAILED
-                               : mmap(nullptr, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (reserved == MAP_FAILED) throw out_of_memory{"no " + std::to_string(bytes) + " addresses are free"};
-    reserved_ = static_cast<u8*>(reserved);
-    u64 const start = reinterpret_cast<u64>(reserved);
+  /// Reserves addresses, from `wanted` on if those are free; it is a multiple of `alignment`. There
+  /// are no other devices. Throws out_of_memory if the process has not that many addresses.
+  explicit address_range(size_t bytes, [[maybe_unused]] bool peers = false, void* wanted = nullptr) : bytes_{bytes} {
+    if (!(wanted && try_reserve(wanted, bytes)) && !try_reserve(nullptr, bytes + alignment))
+      throw out_of_memory{"no " + std::to_string(bytes) + " addresses are free"};
+    u64 const start = reinterpret_cast<u64>(reserved_);
     begin_ = reserved_ + ((start + alignment - 1) / alignment * alignment - start);
     detail::allocations().add(begin_, bytes);
   }
@@ -45,7 +41,7 @@ class address_range {
     if (!reserved_) return;
     detail::allocations().remove(begin_);
     forget(0, bytes_);
-    munmap(reserved_, bytes_ + alignment);
+    munmap(reserved_, reserved_bytes_);
   }
 
   u8* begin() const { return begin_; }
@@ -69,8 +65,22 @@ class address_range {
   }
 
  private:
+  /// At `at`, which systems take for a hint, or anywhere if that is nullptr. MAP_FIXED_NOREPLACE
+  /// would map the page at 0 where ThreadSanitizer has dropped the address.
+  bool try_reserve(void* at, size_t bytes) {
+    if (bytes < bytes_) return false;  // the sum was too large
+    void* const reserved = mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (reserved == MAP_FAILED) return false;
+    reserved_ = static_cast<u8*>(reserved);
+    reserved_bytes_ = bytes;
+    if (!at || reserved == at) return true;
+    munmap(reserved, bytes);
+    return false;
+  }
+
   void swap(address_range& other) noexcept {
     std::swap(reserved_, other.reserved_);
+    std::swap(reserved_bytes_, other.reserved_bytes_);
     std::swap(begin_, other.begin_);
     std::swap(bytes_, other.bytes_);
   }
@@ -81,6 +91,7 @@ class address_range {
   }
 
   u8* reserved_ = nullptr;
+  size_t reserved_bytes_ = 0;
   u8* begin_ = nullptr;
   size_t bytes_ = 0;
 };

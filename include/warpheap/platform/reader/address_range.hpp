@@ -12,7 +12,7 @@ class address_range {
   static size_t granularity();
 
   address_range();
-  explicit address_range(size_t bytes, bool peers = false);
+  explicit address_range(size_t bytes, bool peers = false, void* wanted = nullptr);
   address_range(address_range&&) noexcept;
   address_range& operator=(address_range&&) noexcept;
   ~address_range();

@@ -26,6 +26,7 @@ struct growth {
   size_t limit = 0;    ///< a multiple of reserve_pool::growing::granularity()
   size_t chunk = 0;    ///< it grows by multiples of this; as `limit`, and at most that; 0: a 32nd
   bool peers = false;  ///< whether kernels of other GPUs that can reach the memory may use it
+  void* at = nullptr;  ///< where the pool begins: a multiple of 2 MiB; nullptr: anywhere
 };
 
 namespace reserve_pool {
@@ -34,6 +35,8 @@ namespace reserve_pool {
 class growing {
  public:
   static constexpr char const* name = "growing";
+  /// A heap over it can be restored in another process.
+  static constexpr bool takes_address = true;
 
   /// What limit and chunk are multiples of: what the device maps, and slabs of any size.
   static size_t granularity() {
@@ -59,10 +62,10 @@ class growing {
   }
 
   /// Reserves `bytes` addresses, of which the first limit() are the pool's, and maps memory for the
-  /// initial size and for all behind the pool. Returns where they start. Called once. Throws
-  /// out_of_memory.
+  /// initial size and for all behind the pool. Returns where they start. Called once. Throws as
+  /// reserve_addresses(), and out_of_memory.
   void* acquire(size_t bytes) {
-    addresses_ = address_range{rounded_up(bytes, granularity()), plan_.peers};
+    addresses_ = reserve_addresses(rounded_up(bytes, granularity()), plan_.peers, plan_.at);
     size_t const behind = addresses_.bytes() - plan_.limit;
     addresses_.map(plan_.limit, behind, behind);
     map_to(plan_.initial);
