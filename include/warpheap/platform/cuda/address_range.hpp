@@ -125,9 +125,10 @@ class address_range {
   /// `peers`, kernels of other devices may use the memory too. Throws out_of_memory if the device
   /// has not that many addresses.
   explicit address_range(size_t bytes, bool peers = false, void* wanted = nullptr)
-      : memory_{detail::memory_of_device()}, access_{detail::access_to(memory_.location, peers)}, bytes_{bytes} {
+      : memory_{detail::memory_of_device()}, access_{detail::access_to(memory_.location, peers)}, bytes_{bytes},
+        reserved_bytes_{wanted && bytes < least_wanted ? least_wanted : bytes} {
     auto const& driver = detail::virtual_memory::instance();
-    if (driver.reserve(&begin_, bytes, alignment, reinterpret_cast<CUdeviceptr>(wanted), 0) != CUDA_SUCCESS)
+    if (driver.reserve(&begin_, reserved_bytes_, alignment, reinterpret_cast<CUdeviceptr>(wanted), 0) != CUDA_SUCCESS)
       throw out_of_memory{"the device has not " + std::to_string(bytes) + " addresses"};
   }
   address_range(address_range&& other) noexcept { swap(other); }
@@ -142,7 +143,7 @@ class address_range {
     device_scope const on{memory_.location.id};
     cudaDeviceSynchronize();
     for (auto const& each : parts_) remove(each);
-    driver.free(begin_, bytes_);
+    driver.free(begin_, reserved_bytes_);
     cudaGetLastError();
   }
 
@@ -175,6 +176,9 @@ class address_range {
   }
 
  private:
+  /// The driver gives fewer addresses than these elsewhere, whatever is wanted.
+  static constexpr size_t least_wanted = size_t{1} << 25;
+
   struct part {
     size_t offset, bytes;
   };
@@ -200,13 +204,14 @@ class address_range {
     std::swap(access_, other.access_);
     std::swap(begin_, other.begin_);
     std::swap(bytes_, other.bytes_);
+    std::swap(reserved_bytes_, other.reserved_bytes_);
     std::swap(parts_, other.parts_);
   }
 
   CUmemAllocationProp memory_{};
   std::vector<CUmemAccessDesc> access_;
   CUdeviceptr begin_ = 0;
-  size_t bytes_ = 0;
+  size_t bytes_ = 0, reserved_bytes_ = 0;
   std::vector<part> parts_;
 };
 
