@@ -285,6 +285,224 @@ TEST(Races, AreToldAfterManyReadersThatWereOrdered) {
               AllOf(StartsWith("data race: thread block 0 thread 31 reads"), HasSubstr("thread 0 wrote them")));
 }
 
+/// Accesses that the compiler neither joins nor leaves out.
+template <class T>
+void read_at(u64* memory, u32 byte) {
+  T const found = *reinterpret_cast<T*>(reinterpret_cast<u8*>(memory) + byte);
+  __asm__ volatile("" : : "r"(found) : "memory");
+}
+template <class T>
+void write_at(u64* memory, u32 byte) {
+  *reinterpret_cast<T*>(reinterpret_cast<u8*>(memory) + byte) = 1;
+  __asm__ volatile("" : : : "memory");
+}
+void add_to(u64* word, order how) { atomic_ref<u64>{*word}.fetch_add(1, how); }
+void wait_for(u64* word, u64 value, order how) {
+  while (atomic_ref<u64>{*word}.load(how) < value) simt::pause(1);
+}
+
+/// Thread block 0 does `First`, and then thread block 1 `Then`, with no order between them.
+template <auto First, auto Then>
+struct do_in_turn {
+  void operator()(u64* memory) const {
+    if (simt::block_index() == 0) {
+      First(memory + 8);
+      return add_to(memory, order::relaxed);
+    }
+    wait_for(memory, 1, order::relaxed);
+    Then(memory + 8);
+  }
+};
+template <auto First, auto Then>
+std::string race_in_turn() {
+  return first_race({2, 1}, do_in_turn<First, Then>{});
+}
+constexpr auto read_word = [](u64* memory) { read_at<u64>(memory, 0); };
+constexpr auto write_word = [](u64* memory) { write_at<u64>(memory, 0); };
+
+// host.D3: an access that repeats the last one of its word is not noted again.
+TEST(Races, AreOfAWriteAfterAReadInTheSameEpoch) {
+  constexpr auto read_and_write = [](u64* memory) {
+    read_word(memory);
+    write_word(memory);
+    read_word(memory);
+  };
+  EXPECT_THAT((race_in_turn<read_and_write, read_word>()), AllOf(StartsWith("data race"), HasSubstr("wrote them")));
+  EXPECT_THAT((race_in_turn<read_and_write, write_word>()), AllOf(StartsWith("data race"), HasSubstr("wrote them")));
+  EXPECT_EQ((race_in_turn<read_word, read_word>()), no_fault);
+}
+
+TEST(Races, AreOfAPlainAccessAfterAnAtomicOneInTheSameEpoch) {
+  constexpr auto add = [](u64* memory) { add_to(memory, order::relaxed); };
+  constexpr auto add_and_read = [](u64* memory) {
+    add_to(memory, order::relaxed);
+    read_word(memory);
+  };
+  EXPECT_THAT((race_in_turn<add_and_read, add>()), AllOf(StartsWith("data race"), HasSubstr(" read them")));
+  EXPECT_EQ((race_in_turn<add, add>()), no_fault);
+}
+
+TEST(Races, AreOfMoreBytesThanTheLastAccessHad) {
+  constexpr auto write_half_and_word = [](u64* memory) {
+    write_at<u32>(memory, 0);
+    write_word(memory);
+  };
+  constexpr auto write_word_and_half = [](u64* memory) {
+    write_word(memory);
+    write_at<u32>(memory, 0);
+  };
+  constexpr auto write_across_words = [](u64* memory) {
+    write_word(memory);
+    write_at<u64>(memory, 4);
+  };
+  constexpr auto write_two_words = [](u64* memory) {
+    write_word(memory);
+    write_at<unsigned __int128>(memory, 0);
+  };
+  constexpr auto write_range = [](u64* memory) {
+    write_word(memory);
+    *reinterpret_cast<large*>(memory) = *reinterpret_cast<large const*>(memory + 8);
+  };
+  constexpr auto read_last_byte_of_word = [](u64* memory) { read_at<u8>(memory, 7); };
+  constexpr auto read_next_word = [](u64* memory) { read_at<u32>(memory, 8); };
+  constexpr auto read_fifth_word = [](u64* memory) { read_at<u8>(memory, 39); };
+  auto const race = StartsWith("data race");
+  EXPECT_THAT((race_in_turn<write_half_and_word, read_last_byte_of_word>()), race);
+  EXPECT_THAT((race_in_turn<write_word_and_half, read_last_byte_of_word>()), race);
+  EXPECT_THAT((race_in_turn<write_across_words, read_next_word>()), race);
+  EXPECT_THAT((race_in_turn<write_two_words, read_next_word>()), race);
+  EXPECT_THAT((race_in_turn<write_range, read_fifth_word>()), race);
+  EXPECT_EQ((race_in_turn<write_word_and_half, read_next_word>()), no_fault);
+}
+
+/// Thread block 0 hands its first write on by `order`, and not the second one.
+template <order Give>
+struct write_before_and_after_release {
+  static constexpr int line_of_second = __LINE__ + 5;
+  void operator()(u64* memory) const {
+    if (simt::block_index() == 0) {
+      write_word(memory + 8);
+      add_to(memory, Give);
+      memory[8] = 2;
+      return add_to(memory + 1, order::relaxed);
+    }
+    wait_for(memory + 1, 1, order::relaxed);
+    wait_for(memory, 1, order::acquire);
+    read_word(memory + 8);
+  }
+};
+
+/// The second write is behind the barrier, and so is the read.
+template <void (*Meet)()>
+struct write_before_and_after_barrier {
+  void operator()(u64* memory) const {
+    bool const is_writer = simt::thread_index() == 0;
+    if (is_writer) write_word(memory + 8);
+    Meet();
+    if (is_writer) write_word(memory + 8);
+    if (is_writer) return add_to(memory, order::relaxed);
+    wait_for(memory, 1, order::relaxed);
+    read_word(memory + 8);
+  }
+};
+
+struct read_before_and_after_write {
+  void operator()(u64* memory) const {
+    if (simt::block_index() == 0) {
+      read_word(memory + 8);
+      add_to(memory, order::release);
+      wait_for(memory + 1, 1, order::relaxed);
+      return read_word(memory + 8);
+    }
+    wait_for(memory, 1, order::acquire);
+    write_word(memory + 8);
+    add_to(memory + 1, order::relaxed);
+  }
+};
+
+/// A thread block's release, and what another one adds to it, reach a third one.
+template <order Add>
+struct send_through_addition {
+  void operator()(u64* memory) const {
+    if (simt::block_index() == 0) write_word(memory + 8);
+    if (simt::block_index() == 0) return add_to(memory, order::release);
+    wait_for(memory, simt::block_index(), simt::block_index() == 1 ? order::relaxed : order::acquire);
+    if (simt::block_index() == 1) return add_to(memory, Add);
+    read_word(memory + 8);
+  }
+};
+
+// host.D2
+TEST(Races, AreOfAnAccessInALaterEpochOfTheSameLane) {
+  auto const second = ":" + std::to_string(write_before_and_after_release<order::release>::line_of_second);
+  EXPECT_THAT(first_race({2, 1}, write_before_and_after_release<order::release>{}),
+              AllOf(StartsWith("data race: thread block 1 thread 0 reads"), HasSubstr(second)));
+  EXPECT_THAT(first_race({2, 1}, write_before_and_after_release<order::acq_rel>{}),
+              AllOf(StartsWith("data race: thread block 1 thread 0 reads"), HasSubstr(second)));
+  EXPECT_THAT(first_race({2, 1}, read_before_and_after_write{}),
+              AllOf(StartsWith("data race: thread block 0 thread 0 reads"), HasSubstr("wrote them")));
+  EXPECT_THAT(first_race({1, 2}, write_before_and_after_barrier<meet_warp>{}), StartsWith("data race"));
+  EXPECT_THAT(first_race({1, 2}, write_before_and_after_barrier<meet_block>{}), StartsWith("data race"));
+  EXPECT_EQ(first_race({3, 1}, send_through_addition<order::relaxed>{}), no_fault);
+  EXPECT_EQ(first_race({3, 1}, send_through_addition<order::release>{}), no_fault);
+  EXPECT_EQ(first_race({3, 1}, send_through_addition<order::acq_rel>{}), no_fault);
+}
+
+/// Thread block 0 writes words of two pages that the checker's cache keeps in one place.
+struct write_two_pages {
+  void operator()(u64* memory, u64 far) const {
+    if (simt::block_index() == 0) {
+      write_word(memory + 8);
+      write_word(memory + 8 + far);
+      return add_to(memory, order::relaxed);
+    }
+    wait_for(memory, 1, order::relaxed);
+    read_word(memory + 8 + far);
+  }
+};
+
+TEST(Races, AreOfEachPageThatHasOnePlaceOfTheCache) {
+  constexpr u64 far = 4 << 20;
+  auto const body = [&] {
+    device_buffer<u64> const memory(far / 8 + 16);
+    launch({2, 1}, write_two_pages{}, memory.data(), far / 8);
+  };
+  EXPECT_THAT(first_failure(body), AllOf(StartsWith("data race"), HasSubstr(" + 0x400040 at ")));
+}
+
+/// A place for thread blocks keeps its shared memory, and the lanes of the next thread block there
+/// begin anew.
+struct write_shared_words {
+  void operator()() const {
+    WARPHEAP_SHARED(words, u64[32]);
+    u32 const me = simt::thread_index();
+    words[me] = me;
+    simt::sync_warp(full_mask);
+    words[me ^ 1] += 1;
+  }
+};
+
+TEST(Races, AreNoneBetweenThreadBlocksThatHaveOnePlace) {
+  EXPECT_EQ(first_failure([] { launch({50, 32}, write_shared_words{}); }, 10), no_fault);
+}
+
+struct write_for_long {
+  void operator()(u64* memory) const {
+    for (u32 i = 0; i < 20'000; ++i) write_word(memory);
+  }
+};
+
+/// Others run after 65,536 plain accesses of a run, not of the runs before it.
+TEST(Races, AreFoundAtTheSameStepWhateverRanBefore) {
+  device_buffer<u64> const memory(1);
+  u64 steps[5] = {};
+  for (u64& each : steps) {
+    EXPECT_EQ(first_failure([&] { launch({1, 1}, write_for_long{}, memory.data()); }, 1), no_fault);
+    each = host::last_run().steps;
+  }
+  EXPECT_THAT(steps, testing::Each(steps[0]));
+}
+
 TEST(Races, AreNotSeenWithoutWeakMemoryNorInParallelMode) {
   EXPECT_EQ(first_race({2, 1}, do_both{{act::plain_write, act::plain_write}}, false), no_fault);
   device_buffer<u64> const memory(64);

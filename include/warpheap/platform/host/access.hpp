@@ -19,7 +19,7 @@ struct access {
   WARPHEAP_NO_TSAN bool releases() const {
     return how == order::release || how == order::acq_rel || how == order::seq_cst;
   }
-  access with(order other) const { return {address, bytes, other, among}; }
+  WARPHEAP_NO_TSAN access with(order other) const { return {address, bytes, other, among}; }
 };
 
 /// A read-modify-write: `result(operation, old)` is the new value. A compare-exchange fails where

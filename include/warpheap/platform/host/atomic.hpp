@@ -68,7 +68,7 @@ constexpr std::memory_order standard_order(order how) {
 }
 
 /// Weak memory: a store where memory holds `memory`; returns what it holds from now on.
-[[gnu::noinline]] inline u64 decide_store(worker& here, access const& what, u64 memory, u64 value) {
+[[gnu::noinline]] WARPHEAP_NO_TSAN inline u64 decide_store(worker& here, access const& what, u64 memory, u64 value) {
   atomic_touch made{what};
   u64 const left = here.model()->store(here, what, memory, value);
   made.note(true, __builtin_return_address(0));
@@ -77,8 +77,8 @@ constexpr std::memory_order standard_order(order how) {
 }
 
 /// Weak memory: a read-modify-write where memory holds `memory`.
-[[gnu::noinline]] inline change decide_change(worker& here, operation kind, access const& what, modification const& how,
-                                              u64 memory) {
+[[gnu::noinline]] WARPHEAP_NO_TSAN inline change decide_change(worker& here, operation kind, access const& what,
+                                                               modification const& how, u64 memory) {
   atomic_touch made{what};
   auto const done = here.model()->modify(here, what, how, memory);
   made.note(!done.failed, __builtin_return_address(0));

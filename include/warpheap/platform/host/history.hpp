@@ -16,7 +16,6 @@
 #pragma once
 
 #include <deque>
-#include <vector>
 
 #include "lane.hpp"
 #include "view.hpp"
@@ -24,7 +23,10 @@
 namespace warpheap::host::detail {
 
 constexpr u64 stamps_of_a_step = 256;
-constexpr u64 stamp_of(u64 step) { return step * stamps_of_a_step; }
+WARPHEAP_NO_TSAN constexpr u64 stamp_of(u64 step) { return step * stamps_of_a_step; }
+
+/// Of two stamps or steps.
+WARPHEAP_NO_TSAN constexpr u64 later(u64 left, u64 right) { return left < right ? right : left; }
 
 /// A value that a location held.
 struct message {
@@ -53,7 +55,7 @@ struct location {
   /// The latest stamp here that `known` has.
   WARPHEAP_NO_TSAN u64 known_in(view const& known) const {
     u64 const mine = known.stores.known(id);
-    return other_id ? (std::max)(mine, known.stores.known(other_id)) : mine;
+    return other_id ? later(mine, known.stores.known(other_id)) : mine;
   }
 
   /// The oldest message that may still be read where everything up to stamp `bound` is known.
@@ -64,12 +66,12 @@ struct location {
   }
 
   /// A stamp for a message right behind message `index`, later than `bound`; 0 if there is no room.
-  u64 stamp_behind(u32 index, u64 bound) const {
-    u64 const after = (std::max)(messages[index].stamp, bound), before = messages[index + 1].stamp;
+  WARPHEAP_NO_TSAN u64 stamp_behind(u32 index, u64 bound) const {
+    u64 const after = later(messages[index].stamp, bound), before = messages[index + 1].stamp;
     return before > after + 1 ? after + (before - after) / 2 : 0;
   }
 
-  void clear(view_store& views) {
+  WARPHEAP_NO_TSAN void clear(view_store& views) {
     for (u32 i = 0; i < count; ++i) views.drop(messages[i].released);
     count = 0;
   }
@@ -80,11 +82,10 @@ struct location {
     while (index > 0 && messages[index - 1].stamp > made.stamp) --index;
     if (count == depth) {
       views.drop(messages[0].released);
-      std::copy(messages + 1, messages + index, messages);
       --index;
+      for (u32 i = 0; i < index; ++i) messages[i] = messages[i + 1];
     } else {
-      std::copy_backward(messages + index, messages + count, messages + count + 1);
-      ++count;
+      for (u32 i = count++; i > index; --i) messages[i] = messages[i - 1];
     }
     messages[index] = made;
   }
@@ -127,7 +128,7 @@ struct word_history {
   static message merged(view_store& views, message const& low, message const& high, bool follows) {
     message both = low.stamp > high.stamp ? low : high;
     both.value = low.value | high.value << 32;
-    both.step = (std::max)(low.step, high.step);
+    both.step = later(low.step, high.step);
     both.block_scope = false;
     both.follows = follows;
     both.released = views.joined(low.released, high.released);
@@ -137,16 +138,11 @@ struct word_history {
 
 class history_table {
  public:
+  history_table() { slots_.resize(1024); }
+
   WARPHEAP_NO_TSAN word_history& word_of(u64 address) {
-    if (words_.size() * 2 >= slots_.size()) grow();
-    auto& found = slot_of(address >> 3);
-    if (!found.word) {
-      auto& made = words_.emplace_back();
-      made.parts[0].id = static_cast<u32>(2 * words_.size());
-      made.parts[1].id = made.parts[0].id + 1;
-      found = {address >> 3, &made};
-    }
-    return *found.word;
+    auto* const found = slot_of(address >> 3).word;
+    return found ? *found : add(address >> 3);
   }
 
  private:
@@ -154,6 +150,15 @@ class history_table {
     u64 key = 0;
     word_history* word = nullptr;
   };
+
+  [[gnu::noinline]] word_history& add(u64 key) {
+    if (words_.size() * 2 >= slots_.size()) grow();
+    auto& made = words_.emplace_back();
+    made.parts[0].id = static_cast<u32>(2 * words_.size());
+    made.parts[1].id = made.parts[0].id + 1;
+    slot_of(key) = {key, &made};
+    return made;
+  }
 
   WARPHEAP_NO_TSAN slot& slot_of(u64 key) {
     u64 const mask = slots_.size() - 1;
@@ -164,15 +169,15 @@ class history_table {
   }
 
   void grow() {
-    std::vector<slot> old(slots_.empty() ? 1024 : 4 * slots_.size());
-    old.swap(slots_);
+    raw_vector<slot> const old{static_cast<raw_vector<slot>&&>(slots_)};
+    slots_.resize(4 * old.size());
     for (auto const& each : old) {
       if (each.word) slot_of(each.key) = each;
     }
   }
 
   std::deque<word_history> words_;
-  std::vector<slot> slots_;
+  raw_vector<slot> slots_;
 };
 
 }  // namespace warpheap::host::detail

@@ -27,7 +27,7 @@ class views_by_location {
     view* learned = nullptr;
   };
 
-  bool is_full() const { return count_ == limit; }
+  WARPHEAP_NO_TSAN bool is_full() const { return count_ == limit; }
 
   WARPHEAP_NO_TSAN entry* find(u32 location) {
     for (u32 i = count_; i-- > 0;) {
@@ -36,16 +36,16 @@ class views_by_location {
     return nullptr;
   }
 
-  void add(entry const& made) { entries_[count_++] = made; }
+  WARPHEAP_NO_TSAN void add(entry const& made) { entries_[count_++] = made; }
 
   /// Removes an entry, and returns its view to the caller, which now holds it.
-  view* take(entry* taken) {
+  WARPHEAP_NO_TSAN view* take(entry* taken) {
     view* const learned = taken->learned;
-    std::copy(taken + 1, entries_ + count_, taken);
     --count_;
+    for (; taken != entries_ + count_; ++taken) *taken = taken[1];
     return learned;
   }
-  view* take_oldest() { return count_ ? take(entries_) : nullptr; }
+  WARPHEAP_NO_TSAN view* take_oldest() { return count_ ? take(entries_) : nullptr; }
 
  private:
   u32 count_ = 0;
@@ -62,7 +62,7 @@ struct knowledge {
   view* read_before = nullptr;  // by relaxed reads of long ago: any acquire learns it
   u64 marked = 0;               // stamp of a moment that no other lane can know yet; 0: none
 
-  void clear(view_store& views) {
+  WARPHEAP_NO_TSAN void clear(view_store& views) {
     views.drop(known);
     views.drop(read_before);
     forget_releases(views);
@@ -82,17 +82,17 @@ struct knowledge {
   }
 
   /// A share of what the lane knows, for others.
-  view* hand_on() {
+  WARPHEAP_NO_TSAN view* hand_on() {
     marked = 0;
     return view_store::share(known);
   }
 
-  void learn(view_store& views, view const& more) {
+  WARPHEAP_NO_TSAN void learn(view_store& views, view const& more) {
     if (!known->covers(more)) own(views).join(more);
   }
 
   /// A release at `location` has handed on all that the lane knows.
-  void note_release(view_store& views, u32 location) {
+  WARPHEAP_NO_TSAN void note_release(view_store& views, u32 location) {
     if (auto* const earlier = released.find(location)) views.drop(released.take(earlier));
     if (released.is_full()) {  // host.K1: it covers what `fenced` has
       views.drop(fenced);
@@ -127,33 +127,33 @@ struct knowledge {
   }
 
   /// An acquire at `location`: learns what the lane's reads there have seen.
-  void acquire_reads(view_store& views, u32 location) {
+  WARPHEAP_NO_TSAN void acquire_reads(view_store& views, u32 location) {
     if (auto* const seen = read.find(location)) absorb(views, read.take(seen));
     if (read_before) absorb(views, read_before);
     read_before = nullptr;
   }
 
   /// A fence: learns what the lane's reads have seen.
-  void acquire_all_reads(view_store& views) {
+  WARPHEAP_NO_TSAN void acquire_all_reads(view_store& views) {
     while (view* const seen = read.take_oldest()) absorb(views, seen);
     if (read_before) absorb(views, read_before);
     read_before = nullptr;
   }
 
   /// A fence: every later store hands on what the lane knows now.
-  void release_all(view_store& views) {
+  WARPHEAP_NO_TSAN void release_all(view_store& views) {
     forget_releases(views);
     fenced = hand_on();
   }
 
  private:
-  void forget_releases(view_store& views) {
+  WARPHEAP_NO_TSAN void forget_releases(view_store& views) {
     views.drop(fenced);
     fenced = nullptr;
     while (view* const handed_on = released.take_oldest()) views.drop(handed_on);
   }
 
-  void absorb(view_store& views, view* seen) {
+  WARPHEAP_NO_TSAN void absorb(view_store& views, view* seen) {
     learn(views, *seen);
     views.drop(seen);
   }

@@ -51,7 +51,7 @@
 // 2017), the patterns those of Lustig et al. 2019.
 #pragma once
 
-#include <algorithm>
+#include <deque>
 
 #include "knowledge.hpp"
 #include "memory_words.hpp"
@@ -132,7 +132,7 @@ class memory_model {
     return {old, made, at.part_of(place.newest().value), false};
   }
 
-  void fence(worker& here) {
+  WARPHEAP_NO_TSAN void fence(worker& here) {
     auto& mine = of(here.running());
     mine.acquire_all_reads(views_);
     if (fences_) mine.learn(views_, *fences_);
@@ -142,13 +142,13 @@ class memory_model {
     note_arrival(here);
   }
 
-  void release_fence(worker& here) {
+  WARPHEAP_NO_TSAN void release_fence(worker& here) {
     of(here.running()).release_all(views_);
     note_arrival(here);
   }
 
   /// Now, in the running lane's life: its view's entry for a location that is the lane's own clock.
-  moment mark(worker& here) {
+  WARPHEAP_NO_TSAN moment mark(worker& here) {
     lane& self = here.running();
     u32 const clock = self.block->number + self.thread;
     u64 const stamp = next_stamp(here);
@@ -157,7 +157,7 @@ class memory_model {
   }
 
   /// A moment that stands for what the running lane does from now on until others can learn of it.
-  moment epoch(worker& here) {
+  WARPHEAP_NO_TSAN moment epoch(worker& here) {
     auto& mine = of(here.running());
     if (mine.marked == 0) mine.marked = mark(here).stamp;
     return started_epoch(here);
@@ -176,11 +176,17 @@ class memory_model {
 
   /// The step of the first release or fence of lane `number` of the run that is not before `step`;
   /// the largest u64 if there is none.
-  u64 next_release(u32 number, u64 step) const {
-    if (number >= arrivals_.size()) return ~u64{0};
-    auto const& steps = arrivals_[number];
-    auto const release = std::lower_bound(steps.begin(), steps.end(), step);
-    return release != steps.end() ? *release : ~u64{0};
+  WARPHEAP_NO_TSAN u64 next_release(u32 number, u64 step) const {
+    auto const* const steps = number < arrivals_.size() ? arrivals_.begin()[number] : nullptr;
+    if (!steps) return ~u64{0};
+    u64 const* first = steps->begin();
+    for (size_t count = steps->size(); count > 0; count /= 2) {
+      u64 const* const middle = first + count / 2;
+      if (*middle >= step) continue;
+      first = middle + 1;
+      --count;
+    }
+    return first != steps->end() ? *first : ~u64{0};
   }
 
   /// What has been made so far has no later stamp.
@@ -189,7 +195,7 @@ class memory_model {
   void join_warp(warp& group, lane_mask mask) { join(group.lanes, warp_lanes, mask); }
   void join_block(thread_block& block) { join(block.lanes, block.of->shape.threads, full_mask); }
 
-  void forget(lane& ended) {
+  WARPHEAP_NO_TSAN void forget(lane& ended) {
     if (!ended.knows) return;
     ended.knows->clear(views_);
     unused_.push_back(ended.knows);
@@ -199,7 +205,7 @@ class memory_model {
  private:
   /// Lanes that were held back may make several operations in one step.
   WARPHEAP_NO_TSAN u64 next_stamp(worker const& here) {
-    return last_stamp_ = (std::max)(stamp_of(here.steps()), last_stamp_ + stamps_of_a_step / 16);
+    return last_stamp_ = later(stamp_of(here.steps()), last_stamp_ + stamps_of_a_step / 16);
   }
 
   WARPHEAP_NO_TSAN static u64 result(modification const& how, u64 old) { return how.result(how.operation, old); }
@@ -208,7 +214,7 @@ class memory_model {
   /// question.
   WARPHEAP_NO_TSAN u64 bound(worker& here, location const& place) {
     if (place.count == 1) return 0;
-    return (std::max)(place.known_in(*of(here.running()).known), visible(here));
+    return later(place.known_in(*of(here.running()).known), visible(here));
   }
 
   /// The stamp up to which everything counts as known to all lanes.
@@ -230,36 +236,40 @@ class memory_model {
   /// The stamp of a change right behind message `index`, which it reads if it is a
   /// read-modify-write; 0 if it cannot be there, or if that is the newest. `silent`: it is one, and
   /// leaves the value as it was; of no matter unless another one comes next.
-  u64 stamp_behind(worker& here, location const& place, u32 index, u64 known, access const& what, bool reads,
-                   bool silent) {
+  WARPHEAP_NO_TSAN u64 stamp_behind(worker& here, location const& place, u32 index, u64 known, access const& what,
+                                    bool reads, bool silent) {
     if (place.is_newest(index)) return 0;
     auto const& next = place.messages[index + 1];
     lane const& self = here.running();
     // Of all that came after it: the next one may have been placed there later than what follows.
-    auto const any_later = [&](auto has_reached) {
-      return std::any_of(&next, place.messages + place.count, has_reached);
-    };
-    if (reads && any_later([&](message const& made) { return has_arrived(made, self.heard); })) return 0;
+    bool has_any_arrived = false, has_heard_of_any = false;
+    for (u32 i = index + 1; i < place.count; ++i) {
+      has_any_arrived = has_any_arrived || (reads && has_arrived(place.messages[i], self.heard));
+      has_heard_of_any = has_heard_of_any || self.heard >= place.messages[i].step;
+    }
+    if (has_any_arrived) return 0;
     if (next.follows && in_scope(self, what, next)) {
       bool const hands_on = what.releases() || of(here.running()).carried_at(place.id);
       bool const scopes_differ = next.block_scope || place.messages[index].block_scope;
       if (!silent || hands_on || scopes_differ) return 0;
-      if (any_later([&](message const& made) { return self.heard >= made.step; })) return 0;
+      if (has_heard_of_any) return 0;
     }
     return place.stamp_behind(index, known);
   }
 
   /// What the running lane has stored so far has arrived.
-  void note_arrival(worker& here) {
+  WARPHEAP_NO_TSAN void note_arrival(worker& here) {
     lane const& self = here.running();
     u32 const number = self.block->number + self.thread;
     if (arrivals_.size() <= number) arrivals_.resize(number + 1);
-    auto& steps = arrivals_[number];
-    if (steps.empty() || steps.back() != here.steps()) steps.push_back(here.steps());
+    auto*& steps = arrivals_[number];
+    if (!steps) steps = add_steps();
+    if (steps->empty() || steps->back() != here.steps()) steps->push_back(here.steps());
   }
+  [[gnu::noinline]] raw_vector<u64>* add_steps() { return &all_steps_.emplace_back(); }
 
   /// Whether its lane has released after `made`, at a step up to `heard`.
-  bool has_arrived(message const& made, u64 heard) const {
+  WARPHEAP_NO_TSAN bool has_arrived(message const& made, u64 heard) const {
     return made.writer != 0 && next_release(made.writer + made.lane, made.step) <= heard;
   }
 
@@ -274,7 +284,7 @@ class memory_model {
   WARPHEAP_NO_TSAN void receive(worker& here, location const& place, message const& found, access const& what) {
     lane& self = here.running();
     auto& mine = of(self);
-    self.heard = (std::max)(self.heard, found.step);
+    self.heard = later(self.heard, found.step);
     if (what.acquires()) mine.acquire_reads(views_, place.id);
     if (!found.released || !in_scope(self, what, found)) return;
     if (what.acquires()) mine.learn(views_, *found.released);
@@ -290,7 +300,9 @@ class memory_model {
     known.raise(place.id, stamp);
     if (known.entries.size() > many_entries) known.raise_floor(visible(here));  // for speed alone
     auto const& before = place.messages[index];
-    view* const inherited = follows && in_scope(self, what, before) ? before.released : nullptr;
+    // What is acquired and released is in what the lane carries: host.K1.
+    bool const has_learned = what.acquires() && what.releases();
+    view* const inherited = follows && !has_learned && in_scope(self, what, before) ? before.released : nullptr;
     if (what.releases()) {
       mine.note_release(views_, place.id);
       note_arrival(here);
@@ -308,13 +320,14 @@ class memory_model {
 
   WARPHEAP_NO_TSAN knowledge& of(lane& self) {
     if (!self.knows) {
-      if (unused_.empty()) unused_.push_back(&all_.emplace_back());
-      self.knows = unused_.back();
-      unused_.pop_back();
+      if (unused_.empty()) unused_.push_back(add_knowledge());
+      self.knows = unused_.pop_back();
       self.knows->known = views_.make(self.block->of->start_stamp);
     }
     return *self.knows;
   }
+
+  [[gnu::noinline]] knowledge* add_knowledge() { return &all_.emplace_back(); }
 
   void join(lane* lanes, u32 count, lane_mask mask) {
     view* const all = views_.make(0);
@@ -341,9 +354,10 @@ class memory_model {
   memory_words words_;
   view* fences_ = nullptr;  // what lanes knew at their last full_fence
   // by lane of the run: the steps of its releases and fences
-  std::vector<std::vector<u64>> arrivals_;
+  raw_vector<raw_vector<u64>*> arrivals_;
+  std::deque<raw_vector<u64>> all_steps_;
   std::deque<knowledge> all_;
-  std::vector<knowledge*> unused_;
+  raw_vector<knowledge*> unused_;
 };
 
 }  // namespace warpheap::host::detail

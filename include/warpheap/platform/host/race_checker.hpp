@@ -12,6 +12,7 @@
 // host.D3  a touch is forgotten for a later one that every third touch would race with as well: its
 //     lane knows the earlier one, it has all its bytes, it writes if that does, and it is plain if
 //     that is.
+// Most plain accesses repeat the last touch of their word, and are answered before any call.
 // A word keeps at most eight plain writes, four plain reads and two atomics; what it forgets beyond
 // that hides a race, and invents none.
 #pragma once
@@ -30,8 +31,10 @@ namespace warpheap::host::detail {
 
 enum class touch_kind : u8 { plain_read, plain_write, atomic_read, atomic_write };
 
-constexpr bool writes(touch_kind kind) { return kind == touch_kind::plain_write || kind == touch_kind::atomic_write; }
-constexpr bool is_atomic(touch_kind kind) { return kind >= touch_kind::atomic_read; }
+WARPHEAP_NO_TSAN constexpr bool writes(touch_kind kind) {
+  return kind == touch_kind::plain_write || kind == touch_kind::atomic_write;
+}
+WARPHEAP_NO_TSAN constexpr bool is_atomic(touch_kind kind) { return kind >= touch_kind::atomic_read; }
 
 /// What a lane did to some bytes of a word.
 struct touch {
@@ -63,10 +66,26 @@ class race_checker {
 
   WARPHEAP_NO_TSAN bool runs_a_lane() const { return here_.runs_a_lane(); }
 
-  /// Whether `address` is known not to be the device's: the quick answer for a lane's own stack.
-  WARPHEAP_NO_TSAN bool is_elsewhere(u64 address) const {
+  /// Whether a plain access is known to need no note(): it is not to memory of the device, or it
+  /// repeats the last touch of its word.
+  WARPHEAP_NO_TSAN bool needs_no_note(u64 address, u64 size, touch_kind kind) {
+    u64 const offset = address % memory_page, first = address % 8;
     auto const& cached = cache_[address / memory_page % cached_pages];
-    return cached.begin == (address & ~u64{memory_page - 1}) && address % memory_page >= cached.bytes;
+    if (cached.begin != address - offset) return false;
+    if (offset >= cached.bytes) return true;
+    if (first + size > 8 || left_alone_ == 1 || !here_.runs_a_lane()) return false;
+    auto const& last = touches_[cached.words[offset / 8]];
+    bool const is_repeated = repeats(last, byte_mask(first, size), kind, model_.started_epoch(here_).stamp);
+    left_alone_ -= is_repeated;
+    return is_repeated;
+  }
+
+  /// After a plain access to the device's memory: whether other lanes must run now. One that polls
+  /// plain memory must not keep them out for ever: the lane that writes there races.
+  WARPHEAP_NO_TSAN bool is_alone_for_long() {
+    if (--left_alone_ != 0) return false;
+    left_alone_ = most_alone;
+    return true;
   }
 
   /// The moment that the running lane's accesses belong to now.
@@ -84,8 +103,8 @@ class race_checker {
       auto const& page = page_of(address);
       if (address % memory_page < page.bytes) {
         is_of_device = true;
-        u8 const bytes = static_cast<u8>(((1u << count) - 1) << first);
-        check_word(page.words[address % memory_page / 8], address & ~u64{7}, bytes, kind, site, when);
+        auto& word = page.words[address % memory_page / 8];
+        check_word(word, address & ~u64{7}, byte_mask(first, count), kind, site, when ? *when : now());
       }
       address += count;
       size -= count;
@@ -108,6 +127,7 @@ class race_checker {
 
  private:
   static constexpr u64 cached_pages = 1024;
+  static constexpr u32 most_alone = 1 << 16;
 
   /// The last touches of the words of a page, of which `bytes` bytes are the device's.
   struct page_record {
@@ -116,7 +136,7 @@ class race_checker {
     u32* words = nullptr;
   };
 
-  [[gnu::noinline]] moment start_epoch() {
+  [[gnu::noinline]] WARPHEAP_NO_TSAN moment start_epoch() {
     auto const mine = model_.epoch(here_);
     if (lanes_.size() <= mine.clock) lanes_.resize(mine.clock + 1);
     lanes_[mine.clock] = {here_.running().block->index, here_.running().thread};
@@ -143,12 +163,19 @@ class race_checker {
     return pages_[begin] = made;
   }
 
-  WARPHEAP_NO_TSAN void check_word(u32& newest, u64 address, u8 bytes, touch_kind kind, void const* site,
-                                   moment const* when) {
-    moment const mine = when ? *when : now();
-    auto const& last = touches_[newest];
+  /// A bit for each of `count` bytes of a word from byte `first` on.
+  WARPHEAP_NO_TSAN static u8 byte_mask(u64 first, u64 count) { return static_cast<u8>(((1u << count) - 1) << first); }
+
+  /// Whether the word's last touch was of the same lane at the same moment, which `stamp` names,
+  /// and whatever races with a touch of this kind to `bytes` races with that one.
+  WARPHEAP_NO_TSAN static bool repeats(touch const& last, u8 bytes, touch_kind kind, u64 stamp) {
     bool const is_as_strong = last.kind == kind || last.kind == touch_kind::plain_write;
-    if (is_as_strong && last.stamp == mine.stamp && (bytes & ~last.bytes) == 0) return;
+    return is_as_strong && last.stamp == stamp && (bytes & ~last.bytes) == 0;
+  }
+
+  WARPHEAP_NO_TSAN void check_word(u32& newest, u64 address, u8 bytes, touch_kind kind, void const* site,
+                                   moment const& mine) {
+    if (repeats(touches_[newest], bytes, kind, mine.stamp)) return;
     u32 of_this_kind = 0;
     for (u32* link = &newest; *link != 0;) {
       auto& earlier = touches_[*link];
@@ -265,7 +292,8 @@ class race_checker {
   page_record* cache_;
   std::unordered_map<u64, page_record> pages_;
   std::vector<std::unique_ptr<u32[]>> words_;
-  std::vector<lane_name> lanes_;  // by number
+  raw_vector<lane_name> lanes_;  // by number
+  u32 left_alone_ = most_alone;  // plain accesses until the others must run
   u32 made_ = 1, room_ = 4096, free_ = 0;
   // The first is of no word.
   touch* touches_ = static_cast<touch*>(std::calloc(room_, sizeof(touch)));
@@ -310,21 +338,23 @@ class race_pause {
 }
 
 /// Whether a lane accesses memory of the device.
-[[gnu::noinline]] WARPHEAP_NO_TSAN inline bool check_of_device(race_checker& checker, u64 address, u64 size,
-                                                               touch_kind kind, void const* site) {
+WARPHEAP_NO_TSAN inline bool check_of_device(race_checker& checker, u64 address, u64 size, touch_kind kind,
+                                             void const* site) {
   race_pause const own_accesses;
   return checker.runs_a_lane() && checker.note(address, size, kind, site);
 }
 
-/// A plain access of the running lane. Polling plain memory must not keep the other lanes out for
-/// ever: one that wrote it races.
+/// A plain access of the running lane, perhaps to memory of the device.
+[[gnu::noinline]] WARPHEAP_NO_TSAN inline void note_plain(race_checker& checker, u64 address, u64 size, touch_kind kind,
+                                                          void const* site) {
+  if (check_of_device(checker, address, size, kind, site) && checker.is_alone_for_long()) this_worker()->point();
+}
+
+/// A plain access of the running lane.
 WARPHEAP_NO_TSAN inline void check_plain(void const* memory, u64 size, touch_kind kind, void const* site) {
-  constexpr u32 most_alone = 1 << 16;
   auto* const checker = races_of_thread;
   u64 const address = reinterpret_cast<u64>(memory);
-  if (!checker || checker->is_elsewhere(address)) return;
-  static thread_local u32 accesses = 0;
-  if (check_of_device(*checker, address, size, kind, site) && ++accesses % most_alone == 0) this_worker()->point();
+  if (checker && !checker->needs_no_note(address, size, kind)) note_plain(*checker, address, size, kind, site);
 }
 
 /// A volatile access: relaxed and of system scope, as PTX has it, but never old or late.
@@ -332,9 +362,8 @@ WARPHEAP_NO_TSAN inline void check_plain(void const* memory, u64 size, touch_kin
                                                               void const* site) {
   auto* const checker = races_of_thread;
   u64 const address = reinterpret_cast<u64>(memory);
-  if (!checker || checker->is_elsewhere(address)) return;
   auto const kind = is_write ? touch_kind::atomic_write : touch_kind::atomic_read;
-  if (!check_of_device(*checker, address, size, kind, site)) return;
+  if (!checker || !check_of_device(*checker, address, size, kind, site)) return;
   auto& here = *this_worker();
   here.point(address);
   here.running().site = site;
@@ -348,12 +377,12 @@ WARPHEAP_NO_TSAN inline void check_plain(void const* memory, u64 size, touch_kin
 /// release hands on the access itself.
 class atomic_touch {
  public:
-  explicit atomic_touch(access const& what) : what_{what} {
+  WARPHEAP_NO_TSAN explicit atomic_touch(access const& what) : what_{what} {
     if (own_accesses_.checker()) when_ = own_accesses_.checker()->now();
   }
 
   /// After the model, because an acquire orders the access itself.
-  void note(bool changes, void const* site) {
+  WARPHEAP_NO_TSAN void note(bool changes, void const* site) {
     auto const kind = changes ? touch_kind::atomic_write : touch_kind::atomic_read;
     if (auto* const checker = own_accesses_.checker()) checker->note(what_.address, what_.bytes, kind, site, &when_);
   }

@@ -65,23 +65,25 @@ WARPHEAP_HOOK void __tsan_func_exit(void*) {}
     return __atomic_compare_exchange_n(static_cast<volatile WORD*>(object), static_cast<WORD*>(expected), desired, \
                                        IS_WEAK, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                               \
   }
-#define WARPHEAP_ATOMIC_HOOKS(BITS, WORD)                                                     \
-  WARPHEAP_HOOK WORD __tsan_atomic##BITS##_load(void const volatile* object, int) {           \
-    return __atomic_load_n(static_cast<WORD const volatile*>(object), __ATOMIC_SEQ_CST);      \
-  }                                                                                           \
-  WARPHEAP_HOOK void __tsan_atomic##BITS##_store(void volatile* object, WORD value, int) {    \
-    __atomic_store_n(static_cast<volatile WORD*>(object), value, __ATOMIC_SEQ_CST);           \
-  }                                                                                           \
-  WARPHEAP_HOOK WORD __tsan_atomic##BITS##_exchange(void volatile* object, WORD value, int) { \
-    return __atomic_exchange_n(static_cast<volatile WORD*>(object), value, __ATOMIC_SEQ_CST); \
-  }                                                                                           \
-  WARPHEAP_CHANGE_HOOK(BITS, WORD, fetch_add)                                                 \
-  WARPHEAP_CHANGE_HOOK(BITS, WORD, fetch_sub)                                                 \
-  WARPHEAP_CHANGE_HOOK(BITS, WORD, fetch_and)                                                 \
-  WARPHEAP_CHANGE_HOOK(BITS, WORD, fetch_or)                                                  \
-  WARPHEAP_CHANGE_HOOK(BITS, WORD, fetch_xor)                                                 \
-  WARPHEAP_CHANGE_HOOK(BITS, WORD, fetch_nand)                                                \
-  WARPHEAP_COMPARE_HOOK(BITS, WORD, strong, false)                                            \
+#define WARPHEAP_ATOMIC_HOOKS(BITS, WORD)                                                      \
+  WARPHEAP_HOOK WORD __tsan_atomic##BITS##_load(void const volatile* object, int) {            \
+    return __atomic_load_n(static_cast<WORD const volatile*>(object), __ATOMIC_SEQ_CST);       \
+  }                                                                                            \
+  WARPHEAP_HOOK void __tsan_atomic##BITS##_store(void volatile* object, WORD value, int how) { \
+    auto* const word = static_cast<volatile WORD*>(object);                                    \
+    if (how == __ATOMIC_SEQ_CST) __atomic_store_n(word, value, __ATOMIC_SEQ_CST);              \
+    else __atomic_store_n(word, value, __ATOMIC_RELEASE);                                      \
+  }                                                                                            \
+  WARPHEAP_HOOK WORD __tsan_atomic##BITS##_exchange(void volatile* object, WORD value, int) {  \
+    return __atomic_exchange_n(static_cast<volatile WORD*>(object), value, __ATOMIC_SEQ_CST);  \
+  }                                                                                            \
+  WARPHEAP_CHANGE_HOOK(BITS, WORD, fetch_add)                                                  \
+  WARPHEAP_CHANGE_HOOK(BITS, WORD, fetch_sub)                                                  \
+  WARPHEAP_CHANGE_HOOK(BITS, WORD, fetch_and)                                                  \
+  WARPHEAP_CHANGE_HOOK(BITS, WORD, fetch_or)                                                   \
+  WARPHEAP_CHANGE_HOOK(BITS, WORD, fetch_xor)                                                  \
+  WARPHEAP_CHANGE_HOOK(BITS, WORD, fetch_nand)                                                 \
+  WARPHEAP_COMPARE_HOOK(BITS, WORD, strong, false)                                             \
   WARPHEAP_COMPARE_HOOK(BITS, WORD, weak, true)
 
 WARPHEAP_ATOMIC_HOOKS(8, unsigned char)

@@ -14,9 +14,8 @@
 
 #include <algorithm>
 #include <deque>
-#include <vector>
 
-#include "sanitizer.hpp"
+#include "raw_vector.hpp"
 
 namespace warpheap::host::detail {
 
@@ -28,38 +27,46 @@ struct seen_store {
 class seen_stores {
  public:
   u64 floor = 0;
-  std::vector<seen_store> entries;
+  raw_vector<seen_store> entries;
+
+  WARPHEAP_NO_TSAN void copy(seen_stores const& other) {
+    floor = other.floor;
+    entries.assign(other.entries.begin(), other.entries.size());
+  }
 
   /// The latest stamp up to which stores to `location` are known.
   WARPHEAP_NO_TSAN u64 known(u32 location) const {
-    auto const* const found = entries.data() + find(location);
-    return found != entries.data() + entries.size() && found->location == location ? found->stamp : floor;
+    auto const* const found = entries.begin() + find(location);
+    return found != entries.end() && found->location == location ? found->stamp : floor;
   }
 
   WARPHEAP_NO_TSAN void raise(u32 location, u64 stamp) {
     if (stamp <= floor) return;
     size_t const place = find(location);
-    auto* const found = entries.data() + place;
-    if (place != entries.size() && found->location == location) {
+    auto* const found = entries.begin() + place;
+    if (found != entries.end() && found->location == location) {
       if (found->stamp < stamp) found->stamp = stamp;
     } else {
-      entries.insert(entries.begin() + static_cast<std::ptrdiff_t>(place), {location, stamp});
+      entries.insert(place, {location, stamp});
       if (entries.size() > limit) shrink();
     }
   }
 
   /// From now on everything up to `stamp` is known.
-  void raise_floor(u64 stamp) {
+  WARPHEAP_NO_TSAN void raise_floor(u64 stamp) {
     if (stamp <= floor) return;
     floor = stamp;
-    std::erase_if(entries, [stamp](seen_store const& each) { return each.stamp <= stamp; });
+    size_t kept = 0;
+    for (auto const& each : entries)
+      if (each.stamp > stamp) entries[kept++] = each;
+    entries.resize(kept);
   }
 
   /// Whether all that `other` knows is known.
   WARPHEAP_NO_TSAN bool covers(seen_stores const& other) const {
     if (other.floor > floor) return false;
-    auto const *mine = entries.data(), *const end = mine + entries.size();
-    auto const *each = other.entries.data(), *const last = each + other.entries.size();
+    auto const *mine = entries.begin(), *const end = entries.end();
+    auto const *each = other.entries.begin(), *const last = other.entries.end();
     for (; each != last; ++each) {
       if (each->stamp <= floor) continue;
       while (mine != end && mine->location < each->location) ++mine;
@@ -74,8 +81,8 @@ class seen_stores {
     raise_floor(other.floor);
     static thread_local seen_store both[2 * limit];
     auto* made = both;
-    auto const *mine = entries.data(), *const end = mine + entries.size();
-    auto const *each = other.entries.data(), *const last = each + other.entries.size();
+    auto const *mine = entries.begin(), *const end = entries.end();
+    auto const *each = other.entries.begin(), *const last = other.entries.end();
     for (; each != last; ++each) {
       if (each->stamp <= floor) continue;
       while (mine != end && mine->location < each->location) *made++ = *mine++;
@@ -87,7 +94,7 @@ class seen_stores {
       ++made;
     }
     while (mine != end) *made++ = *mine++;
-    entries.assign(both, made);
+    entries.assign(both, static_cast<size_t>(made - both));
     if (entries.size() > limit) shrink();
   }
 
@@ -96,7 +103,7 @@ class seen_stores {
 
   /// Index of the first entry that is not before `location`.
   WARPHEAP_NO_TSAN size_t find(u32 location) const {
-    auto const* const all = entries.data();
+    auto const* const all = entries.begin();
     size_t first = 0, last = entries.size();
     while (first < last) {
       size_t const middle = (first + last) / 2;
@@ -107,10 +114,9 @@ class seen_stores {
   }
 
   void shrink() {
-    std::vector<u64> stamps;
-    stamps.reserve(entries.size());
+    raw_vector<u64> stamps;
     for (auto const& each : entries) stamps.push_back(each.stamp);
-    auto const last_dropped = stamps.end() - limit / 2;
+    auto* const last_dropped = stamps.end() - limit / 2;
     std::nth_element(stamps.begin(), last_dropped, stamps.end());
     raise_floor(*last_dropped);
   }
@@ -128,7 +134,7 @@ class view {
     return &other == this || (stores.covers(other.stores) && moments.covers(other.moments));
   }
 
-  void join(view const& other) {
+  WARPHEAP_NO_TSAN void join(view const& other) {
     if (&other == this) return;
     stores.join(other.stores);
     moments.join(other.moments);
@@ -138,10 +144,9 @@ class view {
 /// Owns the views of a run; a view whose last holder lets go is used again.
 class view_store {
  public:
-  view* make(u64 floor) {
-    if (free_.empty()) free_.push_back(&all_.emplace_back());
-    view* const made = free_.back();
-    free_.pop_back();
+  WARPHEAP_NO_TSAN view* make(u64 floor) {
+    if (free_.empty()) free_.push_back(add());
+    view* const made = free_.pop_back();
     made->stores.floor = made->moments.floor = floor;
     made->number = ++made_;
     made->holders = 1;
@@ -150,10 +155,10 @@ class view_store {
     return made;
   }
 
-  view* copy(view const& from) {
+  WARPHEAP_NO_TSAN view* copy(view const& from) {
     view* const made = make(0);
-    made->stores = from.stores;
-    made->moments = from.moments;
+    made->stores.copy(from.stores);
+    made->moments.copy(from.moments);
     return made;
   }
 
@@ -177,8 +182,10 @@ class view_store {
   }
 
  private:
+  [[gnu::noinline]] view* add() { return &all_.emplace_back(); }
+
   std::deque<view> all_;
-  std::vector<view*> free_;
+  raw_vector<view*> free_;
   u64 made_ = 0;
 };
 
