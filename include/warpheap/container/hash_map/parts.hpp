@@ -8,9 +8,9 @@
 namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace map_parts {
 
 struct standard {
-  /// Sectors of a window in the level that reserve(), compact() and clear() make. With sixteen none
-  /// of 2^24 uniform keys leaves a level that they fill to a half, and 2 in a million leave one that
-  /// they fill to 0.8.
+  /// Sectors of a window in the level that reserve(), compact() and clear() make. With sixteen
+  /// none of 2^24 uniform keys leaves a level that they fill to a half, and 2 in a million leave
+  /// one that they fill to 0.8.
   static constexpr u32 planned_window = 16;
   /// Sectors of a window in a level that is made when those before it are full: a search for a new
   /// key looks at all of them.

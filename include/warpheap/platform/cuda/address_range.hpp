@@ -125,7 +125,9 @@ class address_range {
   /// `peers`, kernels of other devices may use the memory too. Throws out_of_memory if the device
   /// has not that many addresses.
   explicit address_range(size_t bytes, bool peers = false, void* wanted = nullptr)
-      : memory_{detail::memory_of_device()}, access_{detail::access_to(memory_.location, peers)}, bytes_{bytes},
+      : memory_{detail::memory_of_device()},
+        access_{detail::access_to(memory_.location, peers)},
+        bytes_{bytes},
         reserved_bytes_{wanted && bytes < least_wanted ? least_wanted : bytes} {
     auto const& driver = detail::virtual_memory::instance();
     if (driver.reserve(&begin_, reserved_bytes_, alignment, reinterpret_cast<CUdeviceptr>(wanted), 0) != CUDA_SUCCESS)
