@@ -26,7 +26,7 @@ burst-all burst churn long-churn fill fill-level fill-level-others fill-level-90
 exhaust-toolkit-small utilisation fragmentation fragmentation-others crowd placement scaling-all rw-malloc rw-malloc-mixed-1024
 rw-malloc-mixed-32768 rw-malloc-mixed-1048576 rw-malloc-windows two-phase two-phase-mixed prefix-sum head-replacement workers
 policy-overhead replay-wator semaphore-without-naps semaphore-10us rcu-delegation collective-mutex atomic random-walk pic-1600 pic-capacity
-pic-toolkit join join-32gib graph-files growth throughput-toolkit-16 throughput-toolkit-64 throughput-toolkit-256
+pic-toolkit join join-32gib graph-files growth containers throughput-toolkit-16 throughput-toolkit-64 throughput-toolkit-256
 throughput-toolkit-1024 throughput-toolkit-4096 throughput-toolkit-16384
 """.split()
 # Picture of the docs: results, and its name among those that scripts/report writes.

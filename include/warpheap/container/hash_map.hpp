@@ -5,7 +5,7 @@
 // fails in the middle of it. This one then takes another level of slots from a heap, and moves
 // nothing (hash_map/levels.hpp). Of the right size, it does what an open-addressing table does: one
 // look at 32 bytes for most searches, and one compare-exchange more for an insertion. If the size
-// was guessed a hundred times too small, it has six more levels, and a search for a new key looks
+// was guessed a hundred times too small, it has seven more levels, and a search for a new key looks
 // at all of them until the next compact().
 //
 //   keys and values          a slot holds

@@ -9,9 +9,9 @@
 //           3  |    4n    |
 //
 // A key has a window in each level: some sectors, the first and the step between them by its hash.
-// It is wide in a level that was planned for the keys, and narrow in one that they grow out of. Its
-// path are the slots of its windows, level by level. A slot is empty, which is 0, or it holds a key,
-// which may be erased.
+// It is wide in a level that was planned for the keys, and narrow in one that they grow out of.
+// Its path are the slots of its windows, level by level. A slot is empty, which is 0, or it holds
+// a key, which may be erased.
 //
 //   map.M1  a slot that holds a key holds no other one while threads use the map; not even when the
 //       key is erased.
