@@ -157,7 +157,7 @@ TEST(Checkpoint, OfAnotherHeapIsRefusedAndChangesNothing) {
   auto* const table = build_lists(other);
   auto const refusal = [&](auto& heap) { return message_of<std::invalid_argument>([&] { restore(heap, image); }); };
   EXPECT_THAT(refusal(other), testing::AllOf(HasSubstr("restore: the image is of "), HasSubstr(" bytes at 0x"),
-                                             HasSubstr(detail::address_text(saved.handle()).substr(0, 6))));
+                                             HasSubstr(warpheap::detail::address_text(saved.handle()).substr(0, 6))));
   EXPECT_THAT(refusal(larger),
               testing::AllOf(HasSubstr("a pool of 1048576 bytes"), HasSubstr("a pool of 2097152 bytes")));
   EXPECT_THAT(refusal(differs), testing::AllOf(HasSubstr("shrink<16>, and"), HasSubstr("shrink<32>")));

@@ -170,7 +170,7 @@ TEST(HeapImage, RefusesFilesThatAreShortOrLong) {
   image_file const file;
   save(heap{1_MiB}).write(file.path());
   auto const whole = file.contents();
-  size_t const memory = image_file::record(whole) + sizeof(detail::heap_record);
+  size_t const memory = image_file::record(whole) + sizeof(warpheap::detail::heap_record);
   for (size_t const left : {size_t{8}, size_t{39}, size_t{40}, size_t{41}, memory - 1})
     EXPECT_THAT(file.refusal_of(whole.substr(0, left)), HasSubstr("ends within its header")) << left;
   for (size_t const left : {memory, memory + 1, whole.size() - 1})
@@ -188,21 +188,25 @@ TEST(HeapImage, RefusesFilesThatDescribeNoHeap) {
   auto const in_record = [&](size_t offset, u64 number) {
     return file.refusal_of(whole, image_file::record(whole) + offset, number);
   };
-  u64 const bytes = image_file::number_at(whole, image_file::record(whole) + offsetof(detail::heap_record, bytes));
+  u64 const bytes =
+      image_file::number_at(whole, image_file::record(whole) + offsetof(warpheap::detail::heap_record, bytes));
   EXPECT_THAT(file.refusal_of(whole, image_file::version, 2),
               HasSubstr("is of version 2, and this program reads version 1"));
   for (u64 const number : {~u64{0}, u64{1} << 63, u64{1} << 60, u64{1} << 40}) {
     EXPECT_THAT(file.refusal_of(whole, image_file::text_bytes, number), HasSubstr("ends within its header"));
     EXPECT_THAT(file.refusal_of(whole, image_file::heaps, number), HasSubstr("ends within its header"));
-    EXPECT_THAT(in_record(offsetof(detail::heap_record, bytes), number), HasSubstr("heap.image "));
-    EXPECT_THAT(in_record(offsetof(detail::heap_record, committed), number),
+    EXPECT_THAT(in_record(offsetof(warpheap::detail::heap_record, bytes), number), HasSubstr("heap.image "));
+    EXPECT_THAT(in_record(offsetof(warpheap::detail::heap_record, committed), number),
                 HasSubstr("describes what no heap can be"));
-    EXPECT_THAT(in_record(offsetof(detail::heap_record, behind), number), HasSubstr("describes what no heap can be"));
+    EXPECT_THAT(in_record(offsetof(warpheap::detail::heap_record, behind), number),
+                HasSubstr("describes what no heap can be"));
   }
   EXPECT_THAT(file.refusal_of(whole, image_file::heaps, 0), HasSubstr("describes what no heap can be"));
-  EXPECT_THAT(in_record(offsetof(detail::heap_record, begin), ~bytes + 1), HasSubstr("describes what no heap can be"));
-  EXPECT_THAT(in_record(offsetof(detail::heap_record, bytes), 0), HasSubstr("describes what no heap can be"));
-  EXPECT_THAT(in_record(offsetof(detail::heap_record, stamp.policy), 0x1b), HasSubstr("describes what no heap can be"))
+  EXPECT_THAT(in_record(offsetof(warpheap::detail::heap_record, begin), ~bytes + 1),
+              HasSubstr("describes what no heap can be"));
+  EXPECT_THAT(in_record(offsetof(warpheap::detail::heap_record, bytes), 0), HasSubstr("describes what no heap can be"));
+  EXPECT_THAT(in_record(offsetof(warpheap::detail::heap_record, stamp.policy), 0x1b),
+              HasSubstr("describes what no heap can be"))
       << "messages would print it";
   EXPECT_THAT(file.refusal_of(whole, image_file::text, 0x1b), HasSubstr("describes what no heap can be"));
 }
@@ -212,7 +216,7 @@ TEST(HeapImage, OfAnotherVersionIsReadButNotRestored) {
   heap heap{1_MiB};
   save(heap).write(file.path());
   auto contents = file.contents();
-  contents[image_file::record(contents) + offsetof(detail::heap_record, stamp.version)] ^= 1;
+  contents[image_file::record(contents) + offsetof(warpheap::detail::heap_record, stamp.version)] ^= 1;
   EXPECT_EQ(file.refusal_of(contents), "nothing thrown");
   EXPECT_THAT(message_of<std::invalid_argument>([&] { restore(heap, heap_image::read(file.path())); }),
               HasSubstr("restore: the image is of slab_bitmap of Warpheap"));
