@@ -6,6 +6,7 @@
 
 #include "support/replay_steps.hpp"
 #include "support/schedules.hpp"
+#include "warpheap/allocator/halloc.hpp"
 
 namespace warpheap::map_test::of_maps {
 
@@ -395,6 +396,27 @@ void expect_counts_all() {
 
 TEST(HashMap, CountsEachUpdateOnce) { expect_counts_all<word_map>(); }
 TEST(HashMap, CountsEachAdditionToAValueInABlockOnce) { expect_counts_all<hash_map<u32, u64, tiny>>(); }
+
+/// Kernel: thread i brings a key whose block is smaller than what Halloc aligns to 16.
+struct bring_own {
+  WARPHEAP_DEVICE void operator()(halloc_heap::ref_type heap, hash_map<u64, u64>* map, u32* faults) const {
+    u64 const me = global_thread_index();
+    if (map->insert(heap, me, ~me) != insert_result::inserted) count(*faults);
+    u64* const value = map->find(me);
+    if (!value || *value != ~me) count(*faults);
+  }
+};
+
+TEST(HashMap, HasBlocksOfAHeapThatAlignsLess) {
+  halloc_heap const heap{32 << 20};
+  device_buffer<hash_map<u64, u64>> const map(1);
+  device_buffer<u32> const faults(1);
+  launch({2, 100}, bring_own{}, heap.ref(), map.data(), faults.data());
+  destroy(heap.ref(), map.data());
+  synchronize();
+  EXPECT_EQ(faults[0], 0u);
+  EXPECT_EQ(heap.statistics().live_blocks, 0u);
+}
 
 TEST(HashMap, KeepsBlocksOfErasedKeysUntilItIsCompacted) {
   using map = hash_map<u32, long_value>;

@@ -8,9 +8,9 @@
 //
 //   if (lists[from].insert(heap, to) == insert_result::refused) …     // no memory: as before
 //
-// A graph is an array of lists, in zeroed memory at first. Batches are quicker than edges one by
-// one: the edges of a batch, grouped by vertex and ascending, are given to one lane for a short
-// list, to a warp for a long one, and to a thread block for that of a hub (sync/lane_team.hpp).
+// A graph is an array of lists, in zeroed memory at first. The edges of a batch, grouped by vertex
+// and ascending, are given to one lane for a short list, to a warp for a long one, and to a thread
+// block for that of a hub (sync/lane_team.hpp).
 #pragma once
 
 #include "../heap/generic_calls.hpp"
@@ -127,14 +127,15 @@ class adjacency_list {
     if (at == size_ || data_[at] != target) return false;
     for (u32 i = at + 1; i < size_; ++i) data_[i - 1] = data_[i];
     --size_;
-    shrink(heap, site);
+    shrink(lone_lane{}, heap, site);
     return true;
   }
 
   /// Inserts the `count` targets that are no neighbours yet, by all lanes of a team. They ascend,
   /// none is there twice, and `places` has room for as many numbers; both are overwritten, and all
   /// lanes of the team can read them. If there is no memory, those that have room are inserted, the
-  /// lowest. Every lane is told the same. O(n + count).
+  /// lowest. Every lane is told the same. What one lane wrote to the list or to the batch before,
+  /// is before a sync() of the team. O(count log n + n log count).
   template <lane_team Team, container_heap Heap>
   WARPHEAP_DEVICE batch_result insert_sorted(Team team, Heap const& heap, u32* targets, u32* places, u32 count,
                                              source_site site = source_site::current()) {
@@ -150,17 +151,16 @@ class adjacency_list {
   }
 
   /// Erases those of the `count` targets that are neighbours, by all lanes of a team. They ascend,
-  /// and all lanes of the team can read them. Every lane is told the same. O(n log count).
+  /// and all lanes of the team can read them, as above. Every lane is told the same.
+  /// O(n log count).
   template <lane_team Team, container_heap Heap>
   WARPHEAP_DEVICE batch_result erase_sorted(Team team, Heap const& heap, u32 const* targets, u32 count,
                                             source_site site = source_site::current()) {
     u32 const size = size_;
     u32 const kept = close_gaps(team, targets, count);
-    if (team.rank() == 0) {
-      size_ = kept;
-      shrink(heap, site);
-    }
+    if (team.rank() == 0) size_ = kept;
     team.sync();  // the list is whole before anyone uses it again
+    if (kept != size) shrink(team, heap, site);
     return {size - kept, 0};
   }
 
@@ -300,11 +300,16 @@ class adjacency_list {
 
   /// Gives memory back when a quarter is in use; all of it when the list is empty. If there is no
   /// smaller block, it stays.
-  template <class Heap>
-  WARPHEAP_DEVICE void shrink(Heap const& heap, source_site site) {
-    if (size_ == 0 && capacity_ != 0) return destroy(heap, site);
-    u32 const smaller = adjacency_parts::capacity_for(2 * size_);
-    if (size_ <= capacity_ / 4 && smaller < capacity_) move(heap, smaller, site);
+  template <class Team, class Heap>
+  WARPHEAP_DEVICE void shrink(Team team, Heap const& heap, source_site site) {
+    u32 const size = size_, smaller = adjacency_parts::capacity_for(2 * size);
+    if (size != 0) {
+      if (size <= capacity_ / 4 && smaller < capacity_) take_room(team, heap, smaller, site);
+      return;
+    }
+    team.sync();  // all have seen the list before it goes
+    if (team.rank() == 0) destroy(heap, site);
+    team.sync();
   }
 
   u32* data_ = nullptr;
@@ -314,8 +319,8 @@ class adjacency_list {
 static_assert(sizeof(adjacency_list) == 16 && __is_trivially_copyable(adjacency_list));
 
 /// A list that any threads may call at the same time, diverged or not; it lies in device memory.
-/// One of them changes or searches it, and the others wait. A hub that most threads insert into is
-/// done one edge after the other: batches are for that.
+/// One of them changes or searches it, and the others wait. So insertions into one hub come one
+/// after the other; in a batch they do not.
 class shared_adjacency_list {
  public:
   /// Inserts a neighbour.

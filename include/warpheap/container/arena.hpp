@@ -110,6 +110,9 @@ class arena_ref : public typed_calls<arena_ref<Heap, FirstBytes, Regions>> {
  public:
   /// Larger requests are refused.
   static constexpr size_t largest_bytes = size_t{1} << 38;
+  /// Blocks are aligned to 16, if chunks are.
+  static constexpr allocator_traits traits{
+      .alignment = detail::malloc_aligns<Heap, 16> ? 16 : detail::traits_of<Heap>().alignment};
 
   arena_ref() = default;
   /// `state` was zeroed when its memory was taken, and serves this heap alone.
@@ -139,7 +142,7 @@ class arena_ref : public typed_calls<arena_ref<Heap, FirstBytes, Regions>> {
   WARPHEAP_DEVICE void* calloc(size_t count, size_t size) const {
     if (size && count > ~size_t{0} / size) return nullptr;
     void* const memory = malloc(count * size);
-    warp_fill_zero(memory, memory ? count * size : 0);
+    warp_fill_zero<traits.alignment>(memory, memory ? count * size : 0);
     return memory;
   }
 
@@ -148,7 +151,7 @@ class arena_ref : public typed_calls<arena_ref<Heap, FirstBytes, Regions>> {
   WARPHEAP_DEVICE void* realloc(void* memory, size_t old_bytes, size_t bytes) const {
     if (memory && bytes <= align_up(old_bytes, 16)) return bytes ? memory : nullptr;
     void* const moved = malloc(bytes);
-    warp_copy(moved, memory, moved && memory ? old_bytes : 0);
+    warp_copy<traits.alignment>(moved, memory, moved && memory ? old_bytes : 0);
     return moved;
   }
 

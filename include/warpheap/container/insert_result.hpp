@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an insertion into a container did that holds a key once.
+// The result of an insertion into a container that holds each key once.
 #pragma once
 
 #include "../platform/simt.hpp"

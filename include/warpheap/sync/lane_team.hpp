@@ -20,7 +20,8 @@ struct votes {
 ///   size               lanes
 ///   rank()             the calling lane's number among them
 ///   vote(predicate)    votes; a sync() comes before the next vote
-///   from_first(value)  the value of the lane of rank 0
+///   from_first(value)  the value of the lane of rank 0; what that did before, like a malloc,
+///                      happens before what the others do after
 ///   sync()             all lanes arrive; orders memory among them
 template <class Team>
 concept lane_team = requires(Team const team, bool predicate, u64 value) {
@@ -48,7 +49,10 @@ struct whole_warp {
     auto const voters = simt::ballot(full_mask, predicate);
     return {popcount(voters & simt::lanes_below()), popcount(voters)};
   }
-  WARPHEAP_DEVICE u64 from_first(u64 value) const { return simt::shuffle(full_mask, value, 0); }
+  WARPHEAP_DEVICE u64 from_first(u64 value) const {
+    simt::sync_warp(full_mask);  // a shuffle orders no memory
+    return simt::shuffle(full_mask, value, 0);
+  }
   WARPHEAP_DEVICE void sync() const { simt::sync_warp(full_mask); }
 };
 
@@ -94,8 +98,7 @@ class whole_block {
   u64* scratch_;
 };
 
-/// What a lane of a team has under way at once: most of the time is that of reads one after the
-/// other.
+/// What a lane of a team has under way at once, of reads that need not wait for each other.
 inline constexpr u32 at_once = 4;
 
 /// Copies `count` words by the lanes of a team, from memory that all of them can read.

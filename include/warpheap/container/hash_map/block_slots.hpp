@@ -16,6 +16,7 @@
 //   map.M8  from a map's slots each of its blocks is reached once, by a word and then by `former`.
 #pragma once
 
+#include "../../heap/generic_calls.hpp"
 #include "../../platform/assert.hpp"
 #include "levels.hpp"
 #include "packed_slots.hpp"
@@ -29,7 +30,8 @@ struct block_slots {
   // read as well, so it acquires; a GPU's compare-exchange has one order for both.
   static constexpr order publishes = Parts::releases ? order::acq_rel : order::acquire, observes = order::acquire;
 
-  struct block {
+  /// Its address is a multiple of 16 also where a heap aligns just multiples of 16 so.
+  struct alignas(16) block {
     block* former;
     K key;
     V value;
@@ -48,6 +50,7 @@ struct block_slots {
   /// The word of a new block, which nobody else sees; 0 if the heap refused it.
   template <class Heap>
   WARPHEAP_DEVICE static u64 make(Heap const& heap, sought const& wanted, K const& key, V const& value) {
+    static_assert(detail::malloc_aligns<Heap, 16>, "hash_map: the heap aligns no block to 16 bytes");
     auto* const made = static_cast<block*>(heap.malloc(sizeof(block)));
     if (!made) return 0;
     *made = {nullptr, key, value};

@@ -12,8 +12,7 @@ struct standard {
   /// none of 2^24 uniform keys leaves a level that they fill to a half, and 2 in a million leave
   /// one that they fill to 0.8.
   static constexpr u32 planned_window = 16;
-  /// Sectors of a window in a level that is made when those before it are full: a search for a new
-  /// key looks at all of them.
+  /// Sectors of a window in all other levels: a search for a new key looks at all of them.
   static constexpr u32 grown_window = 4;
   /// Sectors of the first block where nothing was reserved, 2 at least.
   static constexpr u32 first_sectors = 64;

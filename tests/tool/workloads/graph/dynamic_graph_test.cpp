@@ -100,6 +100,16 @@ TEST(DynamicGraph, SaysHowManyEntriesAFullHeapLost) {
   EXPECT_EQ(made.edges + made.counts.lost >= keys_of(graph, 0, graph.edges.size()).size(), true);
 }
 
+TEST(DynamicGraph, CountsRefusalsOfFirstBlocks) {
+  auto const graph = make_host_backend()->part<graph_job>().make("slab_bitmap", mebibyte, 100'000);
+  entry_keys one_each;
+  for (u64 from = 0; from < 100'000; ++from) one_each.push_back(from << 32);
+  graph->insert(group_by_vertex(one_each));
+  auto const full = graph->counts();
+  EXPECT_GT(full.lost, 0u);
+  EXPECT_GE(full.failures, full.lost);
+}
+
 TEST(DynamicGraph, ShrinksListsThatEmptyAndFreesEmptyOnes) {
   auto const on = make_host_backend();
   auto const graph = on->part<graph_job>().make("slab_bitmap", mebibyte, 2);

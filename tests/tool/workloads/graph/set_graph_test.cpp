@@ -235,16 +235,18 @@ TEST(SetGraph, RefusesDevicesThatAreNotThere) {
   EXPECT_THROW((graph_of_set{mebibyte, 1, members(17)}), std::invalid_argument);
 }
 
+struct make_hub {
+  void operator()(heap_ref heap, adjacency_list* lists, u32 degree) const {
+    for (u32 to = 1; to <= degree; ++to) lists[0].insert(heap, to);
+  }
+};
+
 /// Searches a graph in which vertex 0 alone has neighbours, the next `degree` vertices, for one
 /// level. Returns how many lanes settled it.
 u64 lanes_that_settle(u32 vertices, u32 degree) {
-  std::vector<u32> targets(degree);
-  std::iota(targets.begin(), targets.end(), 1);
-  device_buffer<u32> const neighbours{targets};
-  std::vector<adjacency> lists(vertices);
-  lists[0].neighbours = neighbours.data();
-  lists[0].degree = degree;
-  device_buffer<adjacency> const on_device{lists};
+  heap const heap{mebibyte};
+  device_buffer<adjacency_list> const on_device(vertices);
+  launch({1, 1}, make_hub{}, heap.ref(), on_device.data(), degree);
 
   graph::member_team team{{0}};
   vertex_deal const deal{vertices, 1};

@@ -24,7 +24,7 @@ class counting_ref {
   WARPHEAP_DEVICE void* realloc(void* memory, size_t old_bytes, size_t bytes) const {
     u64 const before = bytes_of(memory);
     void* const moved = heap_.realloc(memory, old_bytes, bytes);
-    if (moved == memory) {
+    if (moved && moved == memory) {
       tally_.live_bytes += bytes_of(moved, bytes) - before;
       return moved;
     }
