@@ -198,6 +198,8 @@ TEST(HeapImage, RefusesFilesThatDescribeNoHeap) {
     EXPECT_THAT(in_record(offsetof(warpheap::detail::heap_record, bytes), number), HasSubstr("heap.image "));
     EXPECT_THAT(in_record(offsetof(warpheap::detail::heap_record, committed), number),
                 HasSubstr("describes what no heap can be"));
+    EXPECT_THAT(in_record(offsetof(warpheap::detail::heap_record, stamp.pool_bytes), number),
+                HasSubstr("describes what no heap can be"));
     EXPECT_THAT(in_record(offsetof(warpheap::detail::heap_record, behind), number),
                 HasSubstr("describes what no heap can be"));
   }

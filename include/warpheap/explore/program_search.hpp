@@ -9,11 +9,11 @@
 // goes on to main(), so each execution begins in the same memory at the same addresses, and may end
 // by a status, a signal, or not at all. The search tree lies in memory that parent and children
 // share. After the last schedule of a bound the next bound is one preemption more. The parent ends
-// as the first child that fails. If standard output is a file, it keeps that child's output alone.
-//
-// A child costs about half a millisecond. Lanes of launches of more than 64 run by turns.
+// as the first child that fails. If standard output is a file, what other children wrote there is
+// removed again. Lanes of launches of more than 64 run by turns.
 #pragma once
 
+#include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -97,7 +97,7 @@ class child_schedule final : public schedule_search {
 
   void note(deviation const& made) {
     if (record_.deviation_count == search_record::most_deviations) {
-      record_.end = search_end::no_memory;
+      record_.end = search_end::too_long;
       end_early();
     }
     record_.deviations[record_.deviation_count++] = made;
@@ -118,18 +118,27 @@ class program_replay final : public replayed_schedule {
 /// The parent.
 class program_search {
  public:
-  program_search(search_tree& tree, search_record& record) : tree_{tree}, record_{record}, schedule_{tree, record} {}
+  program_search(search_tree& tree, search_record& record) : tree_{tree}, record_{record}, schedule_{tree, record} {
+    signal(SIGCHLD, SIG_DFL);
+    sigemptyset(&wakes_);
+    sigaddset(&wakes_, SIGCHLD);
+  }
 
   directed_schedule& schedule() { return schedule_; }
 
   /// Executes one schedule after the other; comes back in the children alone.
   void run() {
+    sigset_t before;
+    sigprocmask(SIG_BLOCK, &wakes_, &before);
     do {
       schedule_.restart();
       record_.deviation_count = 0;
       pid_t const child = fork();
-      if (child == 0) return;
-      if (child < 0) record_.end = search_end::no_memory;
+      if (child == 0) {
+        sigprocmask(SIG_SETMASK, &before, nullptr);
+        return;
+      }
+      if (child < 0) record_.end = search_end::no_process;
       else judge(ending_of(child));
     } while (goes_on());
     _exit(0);
@@ -138,19 +147,16 @@ class program_search {
  private:
   /// The status of a child when it has ended.
   int ending_of(pid_t child) {
-    struct sigaction wakes {
-    }, before{};
-    wakes.sa_handler = [](int) {};  // without SA_RESTART: waitpid() returns
-    sigaction(SIGALRM, &wakes, &before);
-    alarm(record_.timeout_seconds);
+    timespec const limit{record_.timeout_seconds ? record_.timeout_seconds : 1 << 30, 0};
     int status = 0;
-    if (waitpid(child, &status, 0) < 0) {
-      record_.end = search_end::hung;
+    // SIGCHLD is blocked, so that none comes between the two calls.
+    while (waitpid(child, &status, WNOHANG) == 0) {
+      if (sigtimedwait(&wakes_, nullptr, &limit) >= 0 || errno != EAGAIN) continue;
       kill(child, SIGKILL);
       waitpid(child, &status, 0);
+      if (WIFSIGNALED(status)) record_.end = search_end::hung;
+      break;
     }
-    alarm(0);
-    sigaction(SIGALRM, &before, nullptr);
     return status;
   }
 
@@ -158,8 +164,8 @@ class program_search {
   void judge(int status) {
     record_.executions.fetch_add(1, std::memory_order_relaxed);
     if (status == 0) {
-      lseek(STDOUT_FILENO, 0, SEEK_SET);
-      static_cast<void>(!ftruncate(STDOUT_FILENO, 0));  // a terminal keeps it
+      // A terminal keeps it.
+      if (output_ >= 0 && ftruncate(STDOUT_FILENO, output_) == 0) lseek(STDOUT_FILENO, output_, SEEK_SET);
       return;
     }
     if (record_.end != search_end::hung) record_.end = search_end::failed;
@@ -186,6 +192,8 @@ class program_search {
   search_record& record_;
   child_schedule schedule_;
   pid_t asked_by_ = getppid();
+  sigset_t wakes_;
+  off_t output_ = lseek(STDOUT_FILENO, 0, SEEK_END);  // where that of children begins, in a file
 };
 
 /// Kernels run by `schedule`, unless the program says otherwise.
@@ -220,9 +228,10 @@ inline bool replay(char const* text) {
 
 /// Whether the environment says which schedules this program runs under.
 inline bool const is_directed = [] {
-  if (char const* const file = std::getenv("WARPHEAP_SEARCH")) return search(file);
+  char const* const file = std::getenv("WARPHEAP_SEARCH");
+  if (file && *file != 0) return search(file);
   char const* const text = std::getenv("WARPHEAP_SCHEDULE");
-  return text != nullptr && *text != 0 && replay(text);
+  return text && *text != 0 && replay(text);
 }();
 
 }  // namespace warpheap::explore::detail

@@ -21,6 +21,8 @@ enum class search_end : u32 {
   hung,       ///< an execution did not end in time
   strayed,    ///< the program did something else under the same schedule
   no_memory,  ///< what the search keeps has grown to its limit
+  too_long,   ///< a schedule had more deviations than a record holds
+  no_process  ///< the system started no more
 };
 
 /// One process writes at a time: the search or its only child. A file of zeros is a new record.

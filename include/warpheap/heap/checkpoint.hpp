@@ -37,7 +37,6 @@ struct image_access {
   template <class Heap>
   static heap_image save(Heap const& heap, void const* root) {
     synchronize();
-    for_each(heap, [](auto const& each) { settle(each); });
     heap_image image{policies_of<Heap>(), records_of(heap), root};
     auto range = image.ranges_.begin();
     for_each(heap, [&](auto const& each) {
@@ -70,15 +69,14 @@ struct image_access {
     using pool_type = typename Heap::reserve_pool_type;
     check_policies<Heap>(image);
     auto const& record = image.records_.back();
-    if constexpr (growing_pool<pool_type>)
-      return Heap{pool_type{{.initial = record.committed, .limit = record.behind, .at = image.address()}}};
+    if constexpr (growing_pool<pool_type>) return Heap{pool_type{{.limit = record.behind, .at = image.address()}}};
     // A pool of the rounded size takes as much memory as the one that was rounded.
     else return Heap{(std::max<size_t>)(record.stamp.pool_bytes, Heap::minimum_bytes), pool_type{image.address()}};
   }
 
  private:
   /// Access to the whole pool, as a copy needs it. Afterwards live blocks are accessible, and no
-  /// other bytes (guard.A1, guard.A2).
+  /// other bytes (guard.A1); with all bytes that they have, not those alone that were asked for.
   template <class Heap>
   class opened_pool {
    public:
@@ -111,12 +109,6 @@ struct image_access {
     visit(heap);
   }
 
-  template <class Heap>
-  static void settle(Heap const& heap) {
-    if constexpr (growing_pool<typename Heap::reserve_pool_type>)
-      heap.growth_.settle(heap.ref_.creation(), heap.reserve_);
-  }
-
   template <class Heap, class Load>
   static void load(Heap& heap, heap_record const& saved, Load put_memory) {
     if constexpr (growing_pool<typename Heap::reserve_pool_type>)
@@ -147,7 +139,7 @@ struct image_access {
     u64 const bytes = heap.handle() + sizeof(typename Heap::ref_type) - begin;
     u64 committed = bytes, behind = bytes;
     if constexpr (growing_pool<typename Heap::reserve_pool_type>) {
-      committed = heap.committed_bytes();
+      committed = heap.growth_.settle(creation, heap.reserve_);
       behind = heap.reserve_.limit();
     }
     auto const stamp =

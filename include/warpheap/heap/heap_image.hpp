@@ -48,6 +48,7 @@ struct heap_record {
   /// Whether the sizes go together, and messages may print the policy.
   bool can_be() const {
     return committed <= behind && behind <= bytes && bytes != 0 && begin <= ~u64{0} - bytes &&
+           stamp.magic == stamp.magic_value && stamp.pool_bytes <= bytes && stamp.metadata_bytes <= bytes &&
            is_printable(stamp.policy, strnlen(stamp.policy, sizeof stamp.policy));
   }
 };
@@ -96,7 +97,7 @@ inline std::string address_text(u64 address) {
 }  // namespace detail
 
 /// A copy of a heap's memory, in memory of the host of the same size. Movable. Its functions may be
-/// called by several threads at the same time.
+/// called by several threads at the same time, but for write() to one file.
 class heap_image {
  public:
   /// The image in a file. Throws std::invalid_argument, which names the file and the fault, if

@@ -108,11 +108,13 @@ class pool_growth<Creation, ReservePool, Oom> {
     return now - before;
   }
 
-  /// Makes blocks of all that has memory, and waits. No kernel may use the heap.
-  void settle(Creation const& creation, ReservePool const& reserve) const {
+  /// Makes blocks of all that has memory, and waits. Returns how many bytes that are; a service may
+  /// map more meanwhile. No kernel may use the heap.
+  size_t settle(Creation const& creation, ReservePool const& reserve) const {
     std::lock_guard const lock{host_->mutex};
     add_committed(creation, reserve, {});
     synchronize(stream_view{});
+    return host_->added;
   }
 
   /// `load` puts into the heap's memory what was there when the first `committed` bytes of the pool

@@ -30,14 +30,24 @@ class ProgramSearch : public program_test {
     setenv("LOG", (folder / "log").c_str(), 1);
   }
   void TearDown() override {
-    unsetenv("CASE");
-    unsetenv("LOG");
+    for (char const* each : {"CASE", "LOG", "CXX"}) unsetenv(each);
   }
 
   /// Searches the schedules of one case.
   child_outcome search(program_search& by, char const* which, std::chrono::milliseconds time = 60s) const {
     setenv("CASE", which, 1);
     return by.run(searched, time, is_wanted);
+  }
+
+  /// A compiler that notes its command lines. What it makes is the searched program for the way
+  /// exploration, and for the others a script that ends at once.
+  void set_compiler() const {
+    auto const compiler = write("compiler", "#!/bin/sh\necho \"$@\" >>" + (folder / "lines").string() +
+                                                "\nfor each; do :; done\nprintf '#!/bin/sh\\n"
+                                                "[ -z \"$WARPHEAP_SEARCH$WARPHEAP_SCHEDULE\" ] || exec " +
+                                                searched + "\\n' >\"$each\"\nchmod +x \"$each\"\n");
+    std::filesystem::permissions(compiler, std::filesystem::perms::owner_all);
+    setenv("CXX", compiler.c_str(), 1);
   }
 
   program_search new_search() const { return {(folder / "record").string(), 1s}; }
@@ -96,6 +106,23 @@ TEST_F(ProgramSearch, AnExecutionThatDoesNotEndFails) {
   EXPECT_NE(search_of_all.schedule(), "-");
 }
 
+TEST_F(ProgramSearch, OfTheToolFindsAHangInTheTimeThatItHas) {
+  set_compiler();
+  setenv("CASE", "hang", 1);
+  auto const made = run("test --minutes 0.2 --jobs 2 " + write("kernel.cpp", ""));
+  EXPECT_EQ(made.status, 1);
+  EXPECT_THAT(made.err, HasSubstr("did not end within 2 s"));
+}
+
+TEST_F(ProgramSearch, KeepsWhatAFileOfOutputHeldBefore) {
+  write("output", "from before\n");
+  setenv("CASE", "two preemptions", 1);
+  auto const made = run_child({"/bin/sh", "-c", "exec " + searched + " >>" + (folder / "output").string()},
+                              {"WARPHEAP_SEARCH=" + (folder / "record").string()}, 20s, is_wanted);
+  EXPECT_FALSE(made.succeeded);
+  EXPECT_EQ(contents(folder / "output"), "from before\nit sees 011\n");
+}
+
 TEST_F(ProgramSearch, SaysWhatIsTooLarge) {
   auto search_of_none = new_search();
   EXPECT_TRUE(search(search_of_none, "crowd").succeeded);
@@ -133,14 +160,8 @@ TEST_F(ProgramSearch, RefusesARecordThatCannotBe) {
 }
 
 TEST_F(ProgramSearch, IsAWayOfTheTool) {
-  // Other ways find nothing: their programs are scripts that end at once.
-  auto const compiler = write("compiler", "#!/bin/sh\necho \"$@\" >>" + (folder / "lines").string() +
-                                              "\nfor each; do :; done\nprintf '#!/bin/sh\\n"
-                                              "[ -z \"$WARPHEAP_SEARCH$WARPHEAP_SCHEDULE\" ] || exec " +
-                                              searched + "\\n' >\"$each\"\nchmod +x \"$each\"\n");
-  std::filesystem::permissions(compiler, std::filesystem::perms::owner_all);
   auto const source = write("kernel.cpp", "");
-  setenv("CXX", compiler.c_str(), 1);
+  set_compiler();
   setenv("CASE", "two preemptions", 1);
   for (char const* jobs : {"1", "2"}) {
     auto const made = run("test --minutes 0.2 --jobs " + std::string{jobs} + " " + source);
@@ -154,13 +175,12 @@ TEST_F(ProgramSearch, IsAWayOfTheTool) {
     EXPECT_EQ(again.status, 1);
     EXPECT_EQ(again.out, "it sees 011\n");
   }
-  unsetenv("CXX");
   EXPECT_THAT(contents(folder / "lines"), HasSubstr("-include warpheap/explore/program_search.hpp"));
 }
 
 TEST(ProgramSearchCoverage, IsSaidInWords) {
   auto const record = std::make_unique<explore::search_record>();
-  EXPECT_EQ(coverage_of(*record), "no launch of 2 to 64 threads");
+  EXPECT_EQ(coverage_of(*record), "no launch of 2 to 64 threads that leaves its schedule open");
   record->launches = 9;
   EXPECT_EQ(coverage_of(*record), "not all schedules without preemptions");
   record->bounds_done = 1;

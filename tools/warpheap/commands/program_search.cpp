@@ -30,17 +30,19 @@ std::string schedules_of(explore::search_record const& record) {
 std::string coverage_of(explore::search_record const& record) {
   if (record.launches == 0 && record.large_launch != 0)
     return fmt::format("launch of {} threads: too large to search", record.large_launch);
-  if (record.launches == 0) return "no launch of 2 to 64 threads";
+  if (record.launches == 0) return "no launch of 2 to 64 threads that leaves its schedule open";
   auto text = schedules_of(record);
   if (record.large_launch != 0) text += fmt::format("; a launch of {} threads took turns", record.large_launch);
   if (record.end == search_end::strayed) text += "; ended: under one schedule two runs differed";
   if (record.end == search_end::no_memory) text += "; ended: the search has used up its memory";
+  if (record.end == search_end::too_long) text += "; ended: a schedule was too long to be written down";
+  if (record.end == search_end::no_process) text += "; ended: the system starts no more processes";
   return text;
 }
 
 program_search::program_search(std::string file, std::chrono::milliseconds limit)
     : file_{std::move(file)}, limit_{limit}, record_{record_in(file_)} {
-  record_.timeout_seconds = static_cast<u32>(std::chrono::duration_cast<std::chrono::seconds>(limit).count());
+  record_.timeout_seconds = static_cast<u32>(std::chrono::ceil<std::chrono::seconds>(limit).count());
 }
 
 child_outcome program_search::run(std::string const& program, std::chrono::milliseconds time,

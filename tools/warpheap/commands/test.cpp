@@ -101,7 +101,8 @@ struct one_run {
 
   std::vector<std::string> environment() const {
     auto const settings = by->settings == nullptr ? "" : fmt::format("seed={}{}", which, by->settings);
-    return {"WARPHEAP_EXECUTION=" + settings, "WARPHEAP_SCHEDULE=" + (by == &exploration ? which : "")};
+    return {"WARPHEAP_SEARCH=", "WARPHEAP_EXECUTION=" + settings,
+            "WARPHEAP_SCHEDULE=" + (by == &exploration ? which : "")};
   }
 };
 
@@ -241,10 +242,10 @@ class test_session {
     return run_child({folder_.program_of(what.by->from)}, what.environment(), limit_, is_wanted_);
   }
 
-  /// The search, for its share of all jobs' time, which is all time of one job at most.
+  /// The search, for its share of all jobs' time, which is all time of one job at most. A hang is
+  /// one of half as long.
   std::optional<ended_run> search() {
-    auto made = search_.run(folder_.program_of(exploration.from), std::min(time_, share_ * static_cast<int>(jobs_)),
-                            is_wanted_);
+    auto made = search_.run(folder_.program_of(exploration.from), search_time_, is_wanted_);
     return ended_run{{&exploration, search_.schedule()}, std::move(made)};
   }
 
@@ -321,10 +322,11 @@ class test_session {
   u64 first_seed_;
   std::chrono::milliseconds limit_;
   std::chrono::milliseconds time_;
-  std::chrono::milliseconds share_ = time_ / static_cast<i64>(std::size(ways));  // of one way
+  std::chrono::milliseconds search_time_ =
+      std::min(time_, time_* static_cast<int>(jobs_) / static_cast<int>(std::size(ways)));
   std::optional<one_run> replayed_;
   folder_of_programs folder_;
-  program_search search_{folder_.path() + "/search", limit_};
+  program_search search_{folder_.path() + "/search", std::min(limit_, search_time_ / 2)};
   progress_bar bar_;
   std::atomic<bool> is_wanted_ = true;
   std::atomic<u64> runs_[seeded_ways]{};

@@ -23,7 +23,8 @@ class at_address {
   static constexpr u64 usual_address = u64{1} << 45;
 
   at_address() = default;
-  /// A pool that begins at `address`, a multiple of 2 MiB.
+  /// A pool that begins at `address`, a multiple of 2 MiB. On CUDA it takes 32 MiB of addresses at
+  /// least.
   explicit at_address(void* address) : address_{address} {}
 
   /// Takes `bytes` bytes and returns where they start. Called once. Throws as reserve_addresses(),

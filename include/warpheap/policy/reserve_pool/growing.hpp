@@ -26,7 +26,7 @@ struct growth {
   size_t limit = 0;    ///< a multiple of reserve_pool::growing::granularity()
   size_t chunk = 0;    ///< it grows by multiples of this; as `limit`, and at most that; 0: a 32nd
   bool peers = false;  ///< whether kernels of other GPUs that can reach the memory may use it
-  void* at = nullptr;  ///< where the pool begins: a multiple of 2 MiB; nullptr: anywhere
+  void* at = nullptr;  ///< where the pool begins, as reserve_pool::at_address; nullptr: anywhere
 };
 
 namespace reserve_pool {
