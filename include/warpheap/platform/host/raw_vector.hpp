@@ -15,6 +15,8 @@
 
 namespace warpheap::host::detail {
 
+// NOLINTBEGIN(bugprone-sizeof-expression): T may be a pointer
+
 /// The parts of std::vector that the memory model uses, for objects that may be copied as bytes.
 template <class T>
 class raw_vector {
@@ -78,5 +80,7 @@ class raw_vector {
   size_t size_ = 0;
   size_t room_ = 0;
 };
+
+// NOLINTEND(bugprone-sizeof-expression)
 
 }  // namespace warpheap::host::detail
