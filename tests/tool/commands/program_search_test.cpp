@@ -18,7 +18,6 @@ namespace warpheap::tool { namespace {
 
 using explore::search_end;
 using testing::HasSubstr;
-using testing::Not;
 using namespace std::chrono_literals;
 
 class ProgramSearch : public program_test {

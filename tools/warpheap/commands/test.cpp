@@ -246,7 +246,7 @@ class test_session {
   /// one of half as long.
   std::optional<ended_run> search() {
     auto made = search_.run(folder_.program_of(exploration.from), search_time_, is_wanted_);
-    return ended_run{{&exploration, search_.schedule()}, std::move(made)};
+    return ended_run{one_run{&exploration, search_.schedule()}, std::move(made)};
   }
 
   /// The run of a seed; nothing if it was stopped, because it was no longer wanted.
