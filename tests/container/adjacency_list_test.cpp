@@ -263,25 +263,39 @@ struct call_one_by_one {
     u64 members = 0;
     for (u32 call = 0; call < 300; ++call) {
       u32 const target = random.below(64);
-      bool const is_there = members >> target & 1;
-      if (list.contains(target) != is_there) ++wrong[me];
-      if (random.below(5) < (call / 100 % 2 == 0 ? 3u : 0u)) {
-        auto const made = list.insert(heap, target);
-        if ((made == insert_result::exists) != is_there) ++wrong[me];
-        if (made == insert_result::refused) ++refused[me];
-        if (made == insert_result::inserted) members |= u64{1} << target;
-      } else {
-        if (list.erase(heap, target) != is_there) ++wrong[me];
-        members &= ~(u64{1} << target);
-        bool const may_stay_large = !is_there || same_type<Ref, refusing_heap::ref_type>;
-        if (!may_stay_large && list.capacity() > 4 * list.size()) ++wrong[me];
-      }
-      if (list.size() != popcount(members) || list.size() > list.capacity()) ++wrong[me];
-      for (u32 i = 0; i < list.size(); ++i)
-        if (!(members >> list[i] & 1) || (i && list[i - 1] >= list[i])) ++wrong[me];
+      bool const inserts = random.below(5) < (call / 100 % 2 == 0 ? 3u : 0u);
+      bool const right =
+          inserts ? insert(heap, list, members, target, refused[me]) : erase(heap, list, members, target);
+      if (!right || !is_set(list, members)) ++wrong[me];
     }
     list.destroy(heap);
     if (list.capacity() != 0 || list.contains(0)) ++wrong[me];
+  }
+
+ private:
+  template <class Ref>
+  WARPHEAP_DEVICE static bool insert(Ref const& heap, adjacency_list& list, u64& members, u32 target, u32& refused) {
+    bool const is_there = members >> target & 1, is_found = list.contains(target);
+    auto const made = list.insert(heap, target);
+    if (made == insert_result::refused) ++refused;
+    if (made == insert_result::inserted) members |= u64{1} << target;
+    return is_found == is_there && (made == insert_result::exists) == is_there;
+  }
+
+  template <class Ref>
+  WARPHEAP_DEVICE static bool erase(Ref const& heap, adjacency_list& list, u64& members, u32 target) {
+    bool const is_there = members >> target & 1, is_found = list.contains(target);
+    bool const is_erased = list.erase(heap, target);
+    members &= ~(u64{1} << target);
+    bool const may_stay_large = !is_there || same_type<Ref, refusing_heap::ref_type>;
+    return is_found == is_there && is_erased == is_there && (may_stay_large || list.capacity() <= 4 * list.size());
+  }
+
+  WARPHEAP_DEVICE static bool is_set(adjacency_list const& list, u64 members) {
+    bool right = list.size() == popcount(members) && list.size() <= list.capacity();
+    for (u32 i = 0; i < list.size(); ++i)
+      right = right && (members >> list[i] & 1) && (i == 0 || list[i - 1] < list[i]);
+    return right;
   }
 };
 
