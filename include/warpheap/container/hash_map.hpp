@@ -61,6 +61,7 @@ class hash_map {
                 "hash_map: keys are compared by their bits, so they have no padding and are no floats");
   static_assert(__is_trivially_copyable(V), "hash_map: values are bits that need no constructor");
   static_assert(alignof(K) <= 16 && alignof(V) <= 16, "hash_map: a heap's blocks are aligned to 16 bytes");
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): V may be a pointer
   static constexpr bool packed = sizeof(K) <= 4 && sizeof(V) <= 4;
 
   using format = typename map_parts::slot_format<K, V, Parts, packed>::type;
@@ -218,34 +219,49 @@ class hash_map {
     }
   };
 
+  /// An insertion under way.
   template <bool Assigns, class Heap>
-  WARPHEAP_DEVICE insert_result put(Heap const& heap, K const& key, V const& value) {
-    sought const wanted{key};
-    u64 made = 0;
-    auto result = insert_result::refused;
-    auto const claim = [&](u64& slot, u64 seen) {
+  struct insertion {
+    Heap const& heap;
+    sought const& wanted;
+    K const& key;
+    V const& value;
+    u64 made = 0;  ///< the word that is to be in a slot
+    insert_result result = insert_result::refused;
+
+    /// Whether the slot, which held `seen`, decides the insertion.
+    WARPHEAP_DEVICE bool operator()(u64& slot, u64 seen) {
       for (;;) {
         bool const is_ours = seen != 0 && format::holds(slot, seen, wanted);
         if (seen != 0 && !is_ours) return false;  // map.M1
-        bool const is_entry = is_ours && format::is_entry(seen);
-        result = is_entry ? insert_result::exists : insert_result::inserted;
-        if (is_entry && !Assigns) return true;
-        if (made == 0) made = format::make(heap, wanted, key, value);
-        if (made == 0) {
-          result = insert_result::refused;
-          return true;
-        }
+        if (!wants_to_change(is_ours && format::is_entry(seen))) return true;
         format::put_before(made, seen);
         bool const done = atomic_ref<u64>{slot}.compare_exchange(seen, made, format::publishes, format::observes);
         if (done) made = 0;
         if (done || !Parts::minds_lost_races) return true;
       }
-    };
+    }
+
+    /// Whether the slot is to change, and there is a word for it.
+    WARPHEAP_DEVICE bool wants_to_change(bool is_entry) {
+      result = is_entry ? insert_result::exists : insert_result::inserted;
+      if (is_entry && !Assigns) return false;
+      if (made == 0) made = format::make(heap, wanted, key, value);
+      if (made == 0) result = insert_result::refused;
+      return made != 0;
+    }
+  };
+
+  template <bool Assigns, class Heap>
+  WARPHEAP_DEVICE insert_result put(Heap const& heap, K const& key, V const& value) {
+    sought const wanted{key};
+    insertion<Assigns, Heap> brought{heap, wanted, key, value};
+    auto const claim = [&](u64& slot, u64 seen) { return brought(slot, seen); };
     // relaxed: the slot of a key that has one of its own holds no address.
     if (wanted.is_alone) claim(alone_, atomic_ref<u64>{alone_}.load(order::relaxed));
-    else if (!now_.search_and_grow(heap, wanted.place(), claim)) result = insert_result::refused;
-    if (made != 0) format::discard(heap, made);
-    return result;
+    else if (!now_.search_and_grow(heap, wanted.place(), claim)) brought.result = insert_result::refused;
+    if (brought.made != 0) format::discard(heap, brought.made);
+    return brought.result;
   }
 
   /// The key's slot. Two sectors of the first level decide it nearly always, unless the map has
