@@ -114,7 +114,7 @@ TEST(Vector, AppendsWhatNoOtherLaneCanRead) {
   EXPECT_THAT(wrong.to_host(), testing::Each(0u));
 }
 
-/// Every block is at one address that nobody reads or writes.
+/// Every block has the same address, which must not be accessed.
 struct boundless_ref {
   WARPHEAP_DEVICE void* malloc(size_t) const { return reinterpret_cast<void*>(u64{16}); }
   WARPHEAP_DEVICE void free(void*) const {}

@@ -83,34 +83,9 @@ struct operate {
       case 0:
       case 1:
       case 2:
-        if (array.size == plain_array::most) break;
-        if (what == 0 && array.size) {  // one of its own
-          served = vector.push_back(heap, vector[index]);
-          if (served) array.push(array.elements[index]);
-        } else {
-          served = vector.push_back(heap, value);
-          if (served) array.push(value);
-        }
-        break;
-      case 3:
-        if (array.size == plain_array::most) break;
-        served = vector.insert(heap, index, array.size ? vector.back() : value);
-        if (served) array.insert(index, array.size ? array.elements[array.size - 1] : value);
-        break;
-      case 4: {
-        // A part of itself.
-        u32 const part = more < array.size - index ? more : array.size - index;
-        served = vector.append(heap, vector.data() + index, part);
-        for (u32 i = 0; served && i < part; ++i) array.push(array.elements[index + i]);
-        break;
-      }
-      case 5: {
-        u32 const added[] = {value, value + 1, value + 2};
-        u32 const count = more < 3 ? more : 3;
-        served = vector.append(heap, added, count);
-        for (u32 i = 0; served && i < count; ++i) array.push(added[i]);
-        break;
-      }
+      case 3: return array.size == plain_array::most || add_one(heap, what, index, value, vector, array);
+      case 4: return append_own(heap, index, more < array.size - index ? more : array.size - index, vector, array);
+      case 5: return append_others(heap, value, more < 3 ? more : 3, vector, array);
       case 6:
         served = vector.resize(heap, array.size + more, value);
         for (u32 i = 0; served && i < more; ++i) array.push(value);
@@ -119,6 +94,33 @@ struct operate {
       case 8: vector.shrink_to_fit(heap); break;
       default: remove(heap, what, index, vector, array);
     }
+    return served;
+  }
+
+  /// At the end, also one of its own, or in between.
+  template <class Ref>
+  WARPHEAP_DEVICE static bool add_one(Ref const& heap, u32 what, u32 index, u32 value, Vector& vector,
+                                      plain_array& array) {
+    bool const inserts = what == 3, is_own = array.size != 0 && (what == 0 || inserts);
+    u32 const from = inserts ? array.size - 1 : index, added = is_own ? array.elements[from] : value;
+    u32 const& given = is_own ? static_cast<u32 const&>(vector[from]) : value;
+    bool const served = inserts ? vector.insert(heap, index, given) : vector.push_back(heap, given);
+    if (served) array.insert(inserts ? index : array.size, added);
+    return served;
+  }
+
+  template <class Ref>
+  WARPHEAP_DEVICE static bool append_own(Ref const& heap, u32 index, u32 part, Vector& vector, plain_array& array) {
+    bool const served = vector.append(heap, vector.data() + index, part);
+    for (u32 i = 0; served && i < part; ++i) array.push(array.elements[index + i]);
+    return served;
+  }
+
+  template <class Ref>
+  WARPHEAP_DEVICE static bool append_others(Ref const& heap, u32 value, u32 count, Vector& vector, plain_array& array) {
+    u32 const added[] = {value, value + 1, value + 2};
+    bool const served = vector.append(heap, added, count);
+    for (u32 i = 0; served && i < count; ++i) array.push(added[i]);
     return served;
   }
 
@@ -174,7 +176,7 @@ constexpr launch_shape shapes[] = {{1, 1}, {1, 32}, {2, 40}};
 
 /// In a heap of its own for each shape; `ref_of(heap.ref())` is what the lanes take.
 template <class Heap, class RefOf>
-void expect_as_arrays(bool refuses, RefOf ref_of, size_t bytes = 4_MiB) {
+void expect_as_arrays(bool refuses, RefOf ref_of, size_t bytes = size_t{4} << 20) {
   for (launch_shape const shape : shapes) {
     Heap const heap{bytes};
     auto const seen = operate_in<vector<u32>>(ref_of(heap.ref()), shape, 60);

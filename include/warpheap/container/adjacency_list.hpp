@@ -134,8 +134,8 @@ class adjacency_list {
   /// Inserts the `count` targets that are no neighbours yet, by all lanes of a team. They ascend,
   /// none is there twice, and `places` has room for as many numbers; both are overwritten, and all
   /// lanes of the team can read them. If there is no memory, those that have room are inserted, the
-  /// lowest. Every lane is told the same. What one lane wrote to the list or to the batch before,
-  /// is before a sync() of the team. O(count log n + n log count).
+  /// lowest. Every lane gets the same result. A sync() of the team comes between what one lane
+  /// wrote to the list or the batch and this call. O(count log n + n log count).
   template <lane_team Team, container_heap Heap>
   WARPHEAP_DEVICE batch_result insert_sorted(Team team, Heap const& heap, u32* targets, u32* places, u32 count,
                                              source_site site = source_site::current()) {
@@ -151,8 +151,7 @@ class adjacency_list {
   }
 
   /// Erases those of the `count` targets that are neighbours, by all lanes of a team. They ascend,
-  /// and all lanes of the team can read them, as above. Every lane is told the same.
-  /// O(n log count).
+  /// and the rest is as for insert_sorted(). O(n log count).
   template <lane_team Team, container_heap Heap>
   WARPHEAP_DEVICE batch_result erase_sorted(Team team, Heap const& heap, u32 const* targets, u32 count,
                                             source_site site = source_site::current()) {

@@ -22,8 +22,8 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// Integers of any size, and bool; not char, which has an append() of its own.
 template <class N>
-concept appended_integer = requires(N number) {
-  number % number;
+concept appended_integer = requires(N number, N other) {
+  number % other;
 };
 
 /// `size()` characters in a block of a heap: 16 bytes, trivially copyable, empty in zeroed memory;

@@ -13,7 +13,7 @@ using namespace warpheap;
 using test::expect_every_schedule_right;
 using test::expect_some_schedule_wrong;
 
-/// Blocks from one piece of memory, which come back to nobody; refuses those past its end.
+/// Blocks from one piece of memory, none of which is used again; refuses those past its end.
 struct bump_heap {
   u32* memory;
   u64* used;

@@ -13,7 +13,8 @@ namespace warpheap::map_test::of_schedules {
 using test::expect_every_schedule_right;
 using test::expect_some_schedule_wrong;
 
-/// Blocks from one piece of dirty memory, which come back to nobody; refuses call number `refused`.
+/// Blocks from one piece of dirty memory, none of which is used again; refuses call number
+/// `refused`.
 struct bump_heap {
   u8* memory;
   u64* counts;  // of calls, blocks, frees
