@@ -35,6 +35,8 @@ IN_PLACE = {
     "adaptor/override_traced.hpp",
     "adaptor/override_traced_growing.hpp",
     "platform/cuda/setup.hpp",
+    "platform/host/race_checker.hpp",
+    "platform/host/race_hooks.hpp",
 }
 EVERY_HEAP = "every_heap.cpp"
 WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Wsign-conversion", "-Wuseless-cast", "-Wold-style-cast"]

@@ -42,21 +42,21 @@ WARPHEAP_DEVICE inline u32 lower_bound(u32 const* values, u32 size, u32 value) {
 }
 
 /// lower_bound() of several values, whose reads are under way together.
-WARPHEAP_DEVICE inline void lower_bounds(u32 const* values, u32 size, u32 const (&of)[at_once],
-                                         u32 (&places)[at_once]) {
-  for (u32 k = 0; k < at_once; ++k) places[k] = 0;
+WARPHEAP_DEVICE inline void lower_bounds(u32 const* values, u32 size, u32 const (&of)[reads_at_once],
+                                         u32 (&places)[reads_at_once]) {
+  for (u32 k = 0; k < reads_at_once; ++k) places[k] = 0;
   for (u32 step = size ? 1u << log2_floor(size) : 0; step != 0; step /= 2) {
-    u32 seen[at_once];
-    for (u32 k = 0; k < at_once; ++k) seen[k] = places[k] + step <= size ? values[places[k] + step - 1] : ~0u;
-    for (u32 k = 0; k < at_once; ++k) places[k] += seen[k] < of[k] ? step : 0;
+    u32 seen[reads_at_once];
+    for (u32 k = 0; k < reads_at_once; ++k) seen[k] = places[k] + step <= size ? values[places[k] + step - 1] : ~0u;
+    for (u32 k = 0; k < reads_at_once; ++k) places[k] += seen[k] < of[k] ? step : 0;
   }
 }
 
 /// Which of several values are among ascending ones, and the index of the first that is not below.
-WARPHEAP_DEVICE inline void find(u32 const* values, u32 size, u32 const (&of)[at_once], u32 (&places)[at_once],
-                                 bool (&are_there)[at_once]) {
+WARPHEAP_DEVICE inline void find(u32 const* values, u32 size, u32 const (&of)[reads_at_once],
+                                 u32 (&places)[reads_at_once], bool (&are_there)[reads_at_once]) {
   lower_bounds(values, size, of, places);
-  for (u32 k = 0; k < at_once; ++k) are_there[k] = places[k] < size && values[places[k]] == of[k];
+  for (u32 k = 0; k < reads_at_once; ++k) are_there[k] = places[k] < size && values[places[k]] == of[k];
 }
 
 /// The least capacity for `size` neighbours: a power of two, and 16 bytes at least.
@@ -186,15 +186,15 @@ class adjacency_list {
   template <class Team>
   WARPHEAP_DEVICE u32 keep_new(Team team, u32* targets, u32* places, u32 count) const {
     u32 fresh = 0;
-    for (u32 base = 0; base < count; base += at_once * team.size) {
-      u32 target[at_once], place[at_once];
-      bool is_there[at_once];
-      for (u32 k = 0; k < at_once; ++k) {
+    for (u32 base = 0; base < count; base += reads_at_once * team.size) {
+      u32 target[reads_at_once], place[reads_at_once];
+      bool is_there[reads_at_once];
+      for (u32 k = 0; k < reads_at_once; ++k) {
         u32 const i = base + k * team.size + team.rank();
         target[k] = i < count ? targets[i] : 0;
       }
       adjacency_parts::find(data_, size_, target, place, is_there);
-      for (u32 k = 0; k < at_once; ++k) {
+      for (u32 k = 0; k < reads_at_once; ++k) {
         bool const is_new = base + k * team.size + team.rank() < count && !is_there[k];
         auto const kept = team.vote(is_new);
         team.sync();  // all have read before anyone overwrites
@@ -215,9 +215,9 @@ class adjacency_list {
   WARPHEAP_DEVICE void make_gaps(Team team, u32 size, u32 const* fresh, u32 count) const {
     u32* const data = data_;
     for (u32 end = count ? size : 0; end > 0;) {
-      u32 const begin = end > at_once * team.size ? end - at_once * team.size : 0;
-      u32 neighbour[at_once], up[at_once];
-      for (u32 k = 0; k < at_once; ++k) {
+      u32 const begin = end > reads_at_once * team.size ? end - reads_at_once * team.size : 0;
+      u32 neighbour[reads_at_once], up[reads_at_once];
+      for (u32 k = 0; k < reads_at_once; ++k) {
         u32 const i = begin + k * team.size + team.rank();
         neighbour[k] = i < end ? data[i] : 0;  // above none
       }
@@ -226,7 +226,7 @@ class adjacency_list {
       for (u32 const each : up) moves = moves || each != 0;
       bool const any_moves = team.vote(moves).all != 0;
       team.sync();  // all have read before anyone overwrites
-      for (u32 k = 0; k < at_once; ++k)
+      for (u32 k = 0; k < reads_at_once; ++k)
         if (up[k]) data[begin + k * team.size + team.rank() + up[k]] = neighbour[k];
       end = any_moves ? begin : 0;  // below one that stays, all stay
     }
@@ -239,15 +239,15 @@ class adjacency_list {
     u32 const size = size_;
     u32 const first = count ? adjacency_parts::lower_bound(data, size, targets[0]) : size;
     u32 kept = first;
-    for (u32 base = first; base < size; base += at_once * team.size) {
-      u32 neighbour[at_once], place[at_once];
-      bool goes[at_once];
-      for (u32 k = 0; k < at_once; ++k) {
+    for (u32 base = first; base < size; base += reads_at_once * team.size) {
+      u32 neighbour[reads_at_once], place[reads_at_once];
+      bool goes[reads_at_once];
+      for (u32 k = 0; k < reads_at_once; ++k) {
         u32 const i = base + k * team.size + team.rank();
         neighbour[k] = i < size ? data[i] : 0;
       }
       adjacency_parts::find(targets, count, neighbour, place, goes);
-      for (u32 k = 0; k < at_once; ++k) {
+      for (u32 k = 0; k < reads_at_once; ++k) {
         bool const stays = base + k * team.size + team.rank() < size && !goes[k];
         auto const staying = team.vote(stays);
         team.sync();  // all have read before anyone overwrites

@@ -193,7 +193,7 @@ class heap_image {
     take(policies.data(), policies.size());
     std::vector<detail::heap_record> records(header.heaps);
     take(records.data(), records.size() * sizeof(detail::heap_record));
-    check(policies, records, left);
+    expect_possible(policies, records, left);
     heap_image image{std::move(policies), std::move(records), reinterpret_cast<void*>(header.root)};
     for (auto const& range : image.ranges_) take(range.data(), range.bytes());
     return image;
@@ -205,7 +205,7 @@ class heap_image {
   }
 
   /// What a file says of heaps, before `bytes` bytes of memory.
-  static void check(std::string const& policies, std::vector<detail::heap_record> const& records, u64 bytes) {
+  static void expect_possible(std::string const& policies, std::vector<detail::heap_record> const& records, u64 bytes) {
     bool possible = !records.empty() && detail::is_printable(policies.data(), policies.size());
     for (auto const& each : records) possible = possible && each.can_be();
     if (!possible) throw std::invalid_argument{"describes what no heap can be"};

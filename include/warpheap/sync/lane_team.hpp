@@ -99,16 +99,16 @@ class whole_block {
 };
 
 /// What a lane of a team has under way at once, of reads that need not wait for each other.
-inline constexpr u32 at_once = 4;
+inline constexpr u32 reads_at_once = 4;
 
 /// Copies `count` words by the lanes of a team, from memory that all of them can read.
 template <lane_team Team, class Word>
 WARPHEAP_DEVICE void copy_words(Team team, Word* to, Word const* from, u64 count) {
-  for (u64 first = team.rank(); first < count; first += at_once * team.size) {
-    Word piece[at_once];
-    for (u32 k = 0; k < at_once; ++k)
+  for (u64 first = team.rank(); first < count; first += reads_at_once * team.size) {
+    Word piece[reads_at_once];
+    for (u32 k = 0; k < reads_at_once; ++k)
       if (first + k * team.size < count) piece[k] = from[first + k * team.size];
-    for (u32 k = 0; k < at_once; ++k)
+    for (u32 k = 0; k < reads_at_once; ++k)
       if (first + k * team.size < count) to[first + k * team.size] = piece[k];
   }
 }
