@@ -32,11 +32,16 @@ build: setup ## The tool: build/host/bin/warpheap, and build/cuda/bin/warpheap w
 	@scripts/build host warpheap_cli
 	@if [ -n "$(NVCC)" ]; then scripts/build cuda warpheap_cli; else echo "SKIP: no nvcc, so no build/cuda/bin/warpheap"; fi
 
+.PHONY: archive
+archive: setup ## Device malloc to link with, for programs without C++20: build/archive (needs nvcc)
+	@scripts/build host archive
+	@cmake --install build/host --prefix build/archive --component Archive
+
 PREFIX ?= /usr/local
 .PHONY: install
-install: setup ## Tool, manual page, completion and headers to PREFIX (/usr/local); DESTDIR goes before it
-	@scripts/build $(DEMO) warpheap_cli warpheap_descriptions
-	@for component in Tool Development; do \
+install: setup ## Tool, manual page, completion, headers and archive to PREFIX (/usr/local); DESTDIR goes before it
+	@scripts/build $(DEMO) warpheap_cli warpheap_descriptions archive
+	@for component in Tool Development Archive; do \
 	  DESTDIR="$(DESTDIR)" cmake --install build/$(DEMO) --prefix "$(PREFIX)" --component $$component; done
 
 .PHONY: test
@@ -90,7 +95,7 @@ single-header: ## The headers as one file: build/warpheap.hpp
 
 # make release RELEASE='--archive-url … --homepage …'; docs/guide/releasing.md
 .PHONY: release
-release: ## Archive, hash, single header, bill of materials and recipes of this commit, in build/release
+release: ## This commit's archive, header and recipes, the device archive and Python package where possible, in build/release
 	@scripts/release.py $(RELEASE)
 
 .PHONY: site

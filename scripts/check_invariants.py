@@ -76,7 +76,7 @@ def negative_test():
 
 
 def check():
-    patterns = ["include/*.hpp", "docs/*.md", "*.md", "tests/*.hpp", "tests/*.cpp", "tools/*.hpp", "tools/*.cpp"]
+    patterns = ["include/*.hpp", "archive/*.hpp", "docs/*.md", "*.md", "tests/*.hpp", "tests/*.cpp", "tools/*.hpp", "tools/*.cpp"]
     patterns += ["scripts/check_override.py", "scripts/mutation/*.json"]
     texts = {name: (compilers.ROOT / name).read_text() for name in compilers.tracked(*patterns)}
     return faults_of(texts), f"{len(texts)} files cite what is defined once, and tested"

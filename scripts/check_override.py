@@ -37,11 +37,11 @@ def cudas_own(cubin):
     return [f"calls CUDA's own: {wanted}"] if wanted else []
 
 
-def above_limit(cubin):
-    """What is said of functions that clobber what callers of malloc keep."""
-    reached = cubin.reached_from(CALLED_BY_OTHERS)
+def above_limit(cubin, names=CALLED_BY_OTHERS):
+    """What is said of functions that clobber what callers of these names keep."""
+    reached = cubin.reached_from(names)
     wide = [f"{cubin.name(f)} uses {cubin.registers[f]} registers" for f in reached if cubin.registers[f] > MOST_REGISTERS]
-    missing = CALLED_BY_OTHERS - {cubin.name(f) for f in reached}
+    missing = names - {cubin.name(f) for f in reached}
     return sorted(wide) + ([f"lacks {sorted(missing)}"] if missing else [])
 
 

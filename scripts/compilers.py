@@ -105,6 +105,17 @@ def succeed(*command, **variables):
     return done.stdout + done.stderr
 
 
+def install_archive(work, architectures=ARCHITECTURES):
+    """Builds the device archive below a new folder. Returns the one with its include/ and lib/."""
+    build, prefix = work / "build", work / "prefix"
+    names = f"-DWARPHEAP_ARCHIVE_ARCHITECTURES={';'.join(architectures)}"
+    succeed("cmake", "-S", ROOT / "archive", "-B", build, "-G", "Ninja", names, "-DCMAKE_INSTALL_LIBDIR=lib", CUDACXX=find_nvcc()[0])
+    succeed("cmake", "--build", build, "--target", "archive")
+    succeed("cmake", "--install", build, "--prefix", prefix, "--component", "Archive")
+    shutil.rmtree(build)
+    return prefix
+
+
 def venv_or_skip(home, *packages):
     """The interpreter of a new virtual environment with packages from PyPI; where they cannot be had, ends the check."""
     succeed(sys.executable, "-m", "venv", home / "venv")

@@ -24,7 +24,7 @@ struct layout_stamp {
 
   /// Of a heap of these sizes.
   template <class Allocator>
-  WARPHEAP_HOST static layout_stamp of(u64 pool_bytes, u64 metadata_bytes) {
+  WARPHEAP_HOST_DEVICE static constexpr layout_stamp of(u64 pool_bytes, u64 metadata_bytes) {
     layout_stamp made{magic_value, WARPHEAP_VERSION, {}, pool_bytes, metadata_bytes, sizeof(Allocator)};
     if constexpr (requires { Allocator::creation_type::name; }) {
       char const* const name = Allocator::creation_type::name;
@@ -40,11 +40,16 @@ struct layout_stamp {
   bool operator==(layout_stamp const&) const = default;
 
   std::string text() const {
+    if (magic != magic_value) return origin();
+    return origin() + " with a pool of " + std::to_string(pool_bytes) + " bytes, " + std::to_string(metadata_bytes) +
+           " bytes of metadata and a reference of " + std::to_string(reference_bytes);
+  }
+
+  /// Policy and version alone.
+  std::string origin() const {
     if (magic != magic_value) return "no heap, or of one whose stamp has been overwritten";
     return std::string{policy, strnlen(policy, name_bytes)} + " of Warpheap " + std::to_string(version / 10000) + "." +
-           std::to_string(version / 100 % 100) + "." + std::to_string(version % 100) + " with a pool of " +
-           std::to_string(pool_bytes) + " bytes, " + std::to_string(metadata_bytes) +
-           " bytes of metadata and a reference of " + std::to_string(reference_bytes);
+           std::to_string(version / 100 % 100) + "." + std::to_string(version % 100);
   }
 #endif
 };
