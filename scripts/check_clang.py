@@ -21,8 +21,10 @@ NEWEST, OLDEST = 30, 14
 
 
 def command_of(clang, toolkit):
-    """clang is older than most of the toolkits that it works with, and warns of that."""
+    """clang is older than most of the toolkits that it works with, and warns of that. It does not know the folder in which
+    CUDA 13 has the headers of CCCL."""
     options = ["-std=c++20", f"--cuda-path={toolkit}", "-Wno-unknown-cuda-version", f"-I{compilers.ROOT}/include"]
+    options += ["-isystem", f"{toolkit}/include/cccl"]
     return [clang, "-x", "cuda", *options]
 
 
