@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the Python package, installs it into a fresh virtual environment, and runs its tests there. They need no GPU.
 
---published does what a release needs instead: sdist and wheel, twine's check of both, the wheel with Numba in a fresh
-environment, `python -m warpheap` and the tests that need Numba or cuda.core there, and mypy.
+--published does what a release needs instead: sdist and wheel and, where nvcc is, a wheel with the device archive; twine's check of
+all, the last wheel with Numba in a fresh environment, `python -m warpheap` and the tests that need Numba or cuda.core there, and mypy.
 """
 
 import os
+import pathlib
 import subprocess
 import sys
 import tarfile
@@ -57,17 +58,33 @@ def lacking_in(path):
 
 
 def published(python, home):
-    """What is wrong with sdist and wheel, and with what the wheel installs."""
-    succeed(python, "-m", "build", "-q", "--no-isolation", "--sdist", "--wheel", "-o", home / "dist", PACKAGE, WARPHEAP_HOMEPAGE=HOMEPAGE)
+    """What is wrong with sdist and wheels, and with what a wheel installs: the one with the device archive, where nvcc is."""
+    archive = compilers.install_archive(home / "built", ["90"]) if compilers.find_nvcc() else None
+    release.make_python(python, home / "dist", release.draft_commit(), HOMEPAGE, archive)
     made = sorted((home / "dist").iterdir())
     succeed(python, "-m", "twine", "check", "--strict", *made)
     lacking = [f"{path.name} lacks {what}" for path in made for what in lacking_in(path)]
     if lacking:
         return lacking
-    succeed(python, "-m", "pip", "install", "-q", "--no-compile", "--no-deps", *home.glob("dist/*.whl"))
+    wheel = next(home.glob("dist/*linux*.whl" if archive else "dist/*-any.whl"))
+    succeed(python, "-m", "pip", "install", "-q", "--no-compile", "--no-deps", wheel)
+    if archive:
+        link_a_program(python, home)
     print(succeed(python, "-m", "warpheap", WARPHEAP_CACHE_DIR=str(home / "cache")))
     check_types(python, PACKAGE / "src" / "warpheap", home)
     return tested(python, [PACKAGE / "tests" / name for name in NUMBA_TESTS], home)
+
+
+def link_a_program(python, home):
+    """The example of the device archive, from what is installed alone. Without a GPU it ends well too."""
+    folder = pathlib.Path(succeed(python, "-m", "warpheap", "--archive").strip())
+    example, lists, main = (compilers.ROOT / "examples" / "26_c_archive", home / "lists.o", home / "main.o")
+    nvcc = compilers.find_nvcc()[0]
+    succeed("gcc", "-std=c99", f"-I{folder}/include", "-c", example / "main.c", "-o", main)
+    succeed(nvcc, "-std=c++11", "-rdc=true", "-arch=sm_90", "-c", example / "lists.cu", "-o", lists)
+    linked = [f"-L{folder}/lib", "-lwarpheap_device", "-lwarpheap_host", f"-Xlinker=-rpath,{folder}/lib"]
+    succeed(nvcc, "-arch=sm_90", lists, main, *linked, "-o", home / "lists")
+    print(succeed(home / "lists"))
 
 
 def check_types(python, source, home):

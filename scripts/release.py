@@ -6,6 +6,11 @@
   warpheap.hpp                       the headers as one file
   warpheap-VERSION.spdx.json         what the release is made of (scripts/sbom.py)
   recipes/                           packaging/ with version, addresses and hashes filled in
+  warpheap-archive-VERSION-PLATFORM.tar.gz, .sha256
+                                     the device archive, built for this machine's platform: needs nvcc, CMake and Ninja
+  python/                            sdist and wheel, and a wheel with the device archive: needs Python's build and hatchling
+
+Where what one of the last two needs is missing, a line says SKIP; if the part was asked for, that is an error.
 
 It refuses when the tree has changes, when the version is that of no release, or when the places that tell of it disagree. --draft
 does not: it archives the working tree as it is.
@@ -13,11 +18,16 @@ does not: it archives the working tree as it is.
 
 import argparse
 import hashlib
+import importlib.util
+import io
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
+import sysconfig
+import tarfile
 import tempfile
 
 import amalgamate
@@ -82,8 +92,32 @@ def draft_commit():
 
 def archive(commit, version):
     """By hand: git archive --prefix=warpheap-VERSION/ COMMIT | gzip -n -9"""
-    files = git("archive", "--format=tar", f"--prefix=warpheap-{version}/", commit)
-    return subprocess.run(["gzip", "-n", "-9"], input=files, check=True, capture_output=True).stdout
+    return compressed(git("archive", "--format=tar", f"--prefix=warpheap-{version}/", commit))
+
+
+def compressed(tar):
+    return subprocess.run(["gzip", "-n", "-9"], input=tar, check=True, capture_output=True).stdout
+
+
+def packed_folder(folder, top, seconds):
+    """A folder and the licence below `top/`, as .tar.gz. It depends on names, links, contents and `seconds` alone."""
+    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*")} | {"LICENSE": ROOT / "LICENSE"}
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as tar:
+        for name, path in sorted(files.items()):
+            entry = tar.gettarinfo(path, f"{top}/{name}")
+            entry.mode = 0o644 if entry.isreg() else 0o755
+            entry.uid, entry.gid, entry.uname, entry.gname, entry.mtime = 0, 0, "root", "root", seconds
+            tar.addfile(entry, io.BytesIO(path.read_bytes()) if entry.isreg() else None)
+    return compressed(packed.getvalue())
+
+
+def write_hashed(path, content):
+    """Writes a file, and its hash beside it. Returns the hash."""
+    path.write_bytes(content)
+    sha256 = hashlib.sha256(content).hexdigest()
+    path.with_name(path.name + ".sha256").write_text(f"{sha256}  {path.name}\n")
+    return sha256
 
 
 def fill_in(folder, words):
@@ -97,17 +131,21 @@ def fill_in(folder, words):
         target.write_text(text)
 
 
-def make(folder, commit, archive_url=None, homepage=None):
-    """All files of a release, in a folder; without addresses, those of the folder. Returns the archive's path."""
+def make(folder, commit, archive_url=None, homepage=None, device_archive=None):
+    """All files of a release but for the Python package, in a folder; without addresses, those of the folder. `device_archive` is where
+    one was installed. Returns the archive's path."""
     folder.mkdir(parents=True, exist_ok=True)
     version = version_of()
     packed = folder / f"warpheap-{version}.tar.gz"
-    packed.write_bytes(archive(commit, version))
-    sha256 = hashlib.sha256(packed.read_bytes()).hexdigest()
-    packed.with_name(packed.name + ".sha256").write_text(f"{sha256}  {packed.name}\n")
+    sha256 = write_hashed(packed, archive(commit, version))
     (folder / "warpheap.hpp").write_text(amalgamate.single_header())
-    seconds = int(git("log", "-1", "--format=%ct", commit))
-    (folder / f"warpheap-{version}.spdx.json").write_text(sbom.document(version, sha256, seconds))
+    seconds = seconds_of(commit)
+    built = None
+    if device_archive:
+        top = f"warpheap-archive-{version}-{sysconfig.get_platform()}"
+        name = f"{top}.tar.gz"
+        built = name, write_hashed(folder / name, packed_folder(device_archive, top, seconds))
+    (folder / f"warpheap-{version}.spdx.json").write_text(sbom.document(version, sha256, seconds, built))
     words = {
         "VERSION": version,
         "ARCHIVE_URL": archive_url or packed.as_uri(),
@@ -119,11 +157,55 @@ def make(folder, commit, archive_url=None, homepage=None):
     return packed
 
 
+def seconds_of(commit):
+    """When it was made, in Unix time."""
+    return int(git("log", "-1", "--format=%ct", commit))
+
+
+def make_python(python, folder, commit, homepage=None, device_archive=None):
+    """sdist and wheel in a new folder, made by a Python that has build and hatchling; a second wheel has the device archive, if given."""
+    variables = {"SOURCE_DATE_EPOCH": str(seconds_of(commit)), "WARPHEAP_HOMEPAGE": homepage or ""}
+    build = [python, "-m", "build", "--no-isolation", "--outdir", folder, ROOT / "python"]
+    compilers.succeed(*build, "--sdist", "--wheel", WARPHEAP_ARCHIVE_FOLDER="", **variables)
+    if device_archive:
+        compilers.succeed(*build, "--wheel", WARPHEAP_ARCHIVE_FOLDER=str(device_archive), **variables)
+
+
+def is_made(what, asked, missing):
+    """Whether a part of the release is made: `asked` is None for where it is possible. Raises compilers.Failed if it was asked for and
+    something is missing."""
+    if asked is False or not missing:
+        return asked is not False
+    lacks = f"no {' and no '.join(missing)}, so no {what}"
+    if asked:
+        raise compilers.Failed(lacks)
+    print(f"SKIP: {lacks}")
+    return False
+
+
+def make_parts(options, commit):
+    """All files of a release, in build/release. Returns the archive's path."""
+    programs = {"nvcc": compilers.find_nvcc(), "cmake": shutil.which("cmake"), "ninja": shutil.which("ninja")}
+    has_archive = is_made("device archive", options.device_archive, [name for name, found in programs.items() if not found])
+    modules = [name for name in ("build", "hatchling") if not importlib.util.find_spec(name)]
+    has_python = is_made("Python package", options.python, [f"Python module {name}" for name in modules])
+    folder = ROOT / "build" / "release"
+    with tempfile.TemporaryDirectory() as work:
+        device_archive = compilers.install_archive(pathlib.Path(work)) if has_archive else None
+        shutil.rmtree(folder, ignore_errors=True)  # files of a former release
+        packed = make(folder, commit, options.archive_url, options.homepage, device_archive)
+        if has_python:
+            make_python(sys.executable, folder / "python", commit, options.homepage, device_archive)
+    return packed
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draft", action="store_true", help="archive the working tree, with its changes")
     parser.add_argument("--archive-url", help="where the archive will be, for the recipes")
-    parser.add_argument("--homepage", help="the project's site, for the recipes")
+    parser.add_argument("--homepage", help="the project's site, for recipes and Python package")
+    parser.add_argument("--device-archive", action=argparse.BooleanOptionalAction, help="build the device archive, or do not")
+    parser.add_argument("--python", action=argparse.BooleanOptionalAction, help="make the Python package, or do not")
     options = parser.parse_args()
     faults = disagreements(ROOT, final=not options.draft)
     if not options.draft and git("status", "--porcelain"):
@@ -132,8 +214,13 @@ def main():
         print("\n".join(faults), file=sys.stderr)
         return 1
     commit = draft_commit() if options.draft else git("rev-parse", "HEAD").decode().strip()
-    packed = make(ROOT / "build" / "release", commit, options.archive_url, options.homepage)
-    print(f"{packed}\n{packed.with_name(packed.name + '.sha256').read_text().strip()}")
+    try:
+        packed = make_parts(options, commit)
+    except compilers.Failed as failure:
+        print(failure, file=sys.stderr)
+        return 1
+    for path in sorted(packed.parent.glob("*.sha256")):
+        print(path.read_text().strip())
     return 0
 
 

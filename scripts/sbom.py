@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A bill of materials as SPDX 2.3 JSON: Warpheap, and what each of its parts takes from others.
 
-Nothing of another project is in the release. Versions are those of this machine's Debian packages and of nvcc, where they are.
+Nothing of another project is in the release, but for the libraries that are linked into the device archive's host library. Versions are
+those of this machine's Debian packages and of nvcc, where they are.
 """
 
 import datetime
@@ -23,6 +24,9 @@ DEPENDENCIES = [
     ("benchmark", "libbenchmark-dev", "Apache-2.0", "TEST_DEPENDENCY_OF"),
     ("CUDA Toolkit", None, "NOASSERTION", "OPTIONAL_DEPENDENCY_OF"),
 ]
+
+# What the device archive's host library has inside.
+INSIDE = [("CUDA Runtime", None, "NOASSERTION"), ("libstdc++ and libgcc", "libstdc++6", "GPL-3.0-or-later WITH GCC-exception-3.1")]
 
 
 def version_of(package):
@@ -48,12 +52,26 @@ def described(name, version, licence, **more):
     }
 
 
-def document(version, sha256, seconds):
-    """The document about the archive with this hash, of a commit made at `seconds` of Unix time."""
-    checksum = {"algorithm": "SHA256", "checksumValue": sha256}
-    own = described("warpheap", version, "Apache-2.0", packageFileName=f"warpheap-{version}.tar.gz", checksums=[checksum])
+def described_file(name, version, file, sha256):
+    return described(name, version, "Apache-2.0", packageFileName=file, checksums=[{"algorithm": "SHA256", "checksumValue": sha256}])
+
+
+def of_device_archive(version, file, sha256):
+    """Packages and relationships of the device archive in this file: what it is made of, and has inside."""
+    packed = described_file("warpheap-archive", version, file, sha256) | {"licenseConcluded": "NOASSERTION"}
+    inside = [described(name, version_of(package), licence) for name, package, licence in INSIDE]
+    related = [("SPDXRef-DOCUMENT", "DESCRIBES", packed["SPDXID"]), (packed["SPDXID"], "GENERATED_FROM", "SPDXRef-warpheap")]
+    return [packed, *inside], [*related, *((packed["SPDXID"], "STATIC_LINK", each["SPDXID"]) for each in inside)]
+
+
+def document(version, sha256, seconds, device_archive=None):
+    """The document about the archive with this hash, of a commit made at `seconds` of Unix time; and about the device archive, of which
+    file and hash are given."""
+    own = described_file("warpheap", version, f"warpheap-{version}.tar.gz", sha256)
     parts = [described(name, version_of(package), licence) for name, package, licence, _ in DEPENDENCIES]
-    related = [("SPDXRef-DOCUMENT", "DESCRIBES"), *((part["SPDXID"], how) for part, (*_, how) in zip(parts, DEPENDENCIES))]
+    more, more_related = of_device_archive(version, *device_archive) if device_archive else ([], [])
+    related = [("SPDXRef-DOCUMENT", "DESCRIBES", own["SPDXID"]), *more_related]
+    related += [(part["SPDXID"], how, own["SPDXID"]) for part, (*_, how) in zip(parts, DEPENDENCIES)]
     content = {
         "spdxVersion": "SPDX-2.3",
         "dataLicense": "CC0-1.0",
@@ -64,7 +82,7 @@ def document(version, sha256, seconds):
             "created": datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
             "creators": ["Tool: warpheap-sbom"],
         },
-        "packages": [own, *parts],
-        "relationships": [{"spdxElementId": element, "relationshipType": how, "relatedSpdxElement": own["SPDXID"]} for element, how in related],
+        "packages": [own, *parts, *more],
+        "relationships": [{"spdxElementId": one, "relationshipType": how, "relatedSpdxElement": other} for one, how, other in related],
     }
     return json.dumps(content, indent=2) + "\n"

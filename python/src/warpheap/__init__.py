@@ -14,6 +14,7 @@ from .errors import (
     GrowthError,
     HeapSizeError,
     MemoryArgumentError,
+    NoArchiveError,
     NoCompilerError,
     NoDeviceError,
     NoHostCompilerError,
@@ -24,6 +25,7 @@ from .errors import (
 )
 from .heap import Heap
 from .inspection import HeapStatistics
+from .linking import archive_folder
 
 try:
     __version__ = version("warpheap")
@@ -41,6 +43,7 @@ __all__ = [
     "HeapSizeError",
     "HeapStatistics",
     "MemoryArgumentError",
+    "NoArchiveError",
     "NoCompilerError",
     "NoDeviceError",
     "NoHostCompilerError",
@@ -49,6 +52,7 @@ __all__ = [
     "VersionMismatchError",
     "WarpheapError",
     "allocators",
+    "archive_folder",
     "compile",
     "compile_functions",
     "get_include",

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m warpheap`: what was found, and whether every allocator compiles and, with a GPU, serves a kernel."""
+"""`python -m warpheap`: what was found, and whether every allocator compiles and, with a GPU, serves a kernel.
 
+With --archive, the folder of the device archive alone.
+"""
+
+import argparse
 import ctypes
 import importlib.metadata
 import pathlib
@@ -8,6 +12,7 @@ import platform
 import re
 import sys
 import time
+from collections.abc import Sequence
 
 import warpheap
 
@@ -37,7 +42,23 @@ extern "C" __global__ void give(unsigned long long heap, unsigned** got, unsigne
 """
 
 
-def main() -> int:
+def main(words: Sequence[str] = ()) -> int:
+    described = "Says what was found, and tries every allocator."
+    parser = argparse.ArgumentParser("python -m warpheap", description=described, allow_abbrev=False)
+    parser.add_argument("--archive", action="store_true", help="print the folder with include/ and lib/ of the device archive")
+    return _print_archive() if parser.parse_args(words).archive else _try_all()
+
+
+def _print_archive() -> int:
+    try:
+        print(warpheap.archive_folder())
+    except warpheap.NoArchiveError as problem:
+        print(f"warpheap: {problem}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _try_all() -> int:
     print(f"warpheap {warpheap.__version__} on Python {platform.python_version()}, headers in {warpheap.get_include()}")
     print(f"packages: {', '.join(_installed())}")
     print(f"cache: {_cache()}")
@@ -140,4 +161,4 @@ def serve_a_kernel(heap: warpheap.Heap) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

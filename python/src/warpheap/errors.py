@@ -22,6 +22,10 @@ class CompileError(WarpheapError, RuntimeError):
     """NVRTC refused the source. The message is its log."""
 
 
+class NoArchiveError(WarpheapError, FileNotFoundError):
+    """This installation has no device archive. The message says how to get one."""
+
+
 class NoHostCompilerError(WarpheapError, RuntimeError):
     """There is no C++20 compiler. The message says what was tried, and has the compiler's errors."""
 
