@@ -128,8 +128,8 @@ void reserve_standard_descriptors() {
 
 int run(int count, char const* const* arguments) {
   return run(count, arguments,
-             {.commands = {add_info, add_test, add_graph, add_bench, add_verify, add_stress, add_explore, add_pic,
-                           add_join, add_top, add_report, add_replay},
+             {.commands = {add_info, add_test, add_run, add_graph, add_bench, add_verify, add_stress, add_explore,
+                           add_pic, add_join, add_top, add_report, add_replay},
               .complain = complain});
 }
 

@@ -22,5 +22,6 @@ void add_top(CLI::App& program, int& status);
 void add_report(CLI::App& program, int& status);
 void add_replay(CLI::App& program, int& status);
 void add_test(CLI::App& program, int& status);
+void add_run(CLI::App& program, int& status);
 
 }  // namespace warpheap::tool
