@@ -30,7 +30,8 @@ inline std::string contents(std::filesystem::path const& path) {
 class program_test : public testing::Test {
  protected:
   program_test() {
-    std::string const name = testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::ranges::replace(name, '/', '_');  // of a test with a parameter
     folder = std::filesystem::temp_directory_path() / ("warpheap_" + name + std::to_string(getpid()));
     std::filesystem::create_directory(folder);
   }

@@ -407,7 +407,7 @@ TEST_F(Program, BadInputIsOneLineThatNamesFileLineAndFault) {
 }
 
 TEST_F(Program, BadUsageIsOneLineThatNamesWhatWasTyped) {
-  expect_refusal("", "a command is missing; there are: info, test, graph");
+  expect_refusal("", "a command is missing; there are: info, test, run, graph");
   expect_refusal("fly", "'fly'");
   expect_refusal("graph --wings 2", "--wings");
   expect_refusal("graph --allocator nobody", "slab_bitmap, toolkit");
@@ -425,7 +425,7 @@ TEST_F(Program, BadUsageIsOneLineThatNamesWhatWasTyped) {
   expect_refusal("bench workers --workers 2,0", "--workers: 0");
   expect_refusal("bench workers --workers 2,,4", "--workers");
   expect_refusal("bench mixed --ranges 64-16", "--ranges");
-  expect_refusal("bench two_phase --divergence lane", "'lane' is none of thread, warp, block");
+  expect_refusal("bench two_phase --divergence lane", "there is no 'lane'; there are: thread, warp, block");
   expect_refusal("bench two_phase --divergence warp,", "--divergence");
   expect_refusal("bench two_phase --allocate-shares 0.5", "'0.5' is not two shares");
   expect_refusal("bench two_phase --free-shares 0.5,1.5", "--free-shares: 1.5 is not between 0 and 1");
@@ -486,8 +486,8 @@ TEST_F(Program, BadUsageIsOneLineThatNamesWhatWasTyped) {
   expect_refusal("join --match nan", "--match");
   expect_refusal("join --skew -1", "--skew");
   expect_refusal("join --page-bytes 19", "--page-bytes");
-  expect_refusal("join --chains block", "'block' is neither warp nor lane");
-  expect_refusal("join --chains warp,both", "'both' is neither warp nor lane");
+  expect_refusal("join --chains block", "there is no 'block'; there are: warp, lane");
+  expect_refusal("join --chains warp,both", "there is no 'both'; there are: warp, lane");
   expect_refusal("join --chains warp,", "--chains");
   expect_refusal("join --page-bytes 260 --allocator rw_bitmap_256 --backend host",
                  "rw_bitmap_256 serves at most 256 bytes");

@@ -164,7 +164,8 @@ TEST_F(TracedJobs, OfAJoinAndAPlasmaFreeWhatTheyAsk) {
 
 TEST_F(TracedJobs, AreOneJobOnTheDefaultAllocator) {
   auto const path = " --backend host --trace " + (folder / "job.trace").string();
-  expect_refusal("graph --allocator scatter" + path, "--allocator: a job with --trace has slab_bitmap");
+  expect_refusal("graph --allocator scatter" + path,
+                 "--allocator: --trace records one allocator, which is slab_bitmap");
   expect_refusal("pic --find-capacity" + path, "--trace: is of a simulation");
   expect_refusal("join --tuples 10,20" + path, "--trace: is of one join, and 2 are asked for");
   expect_refusal("graph --scale 3 --trace /nowhere/at.all", "--trace: cannot write /nowhere/at.all");

@@ -279,7 +279,7 @@ TEST_F(Suite, LeavesOnlyCompleteFilesWhenItIsInterrupted) {
 }
 
 TEST_F(Suite, RefusesWhatItHasNoUseFor) {
-  expect_refusal("bench --suite slow", "--suite: 'slow' is none of quick, papers, full");
+  expect_refusal("bench --suite slow", "--suite: no suite is called 'slow'; there are: quick, papers, full");
   expect_refusal("bench --suite quick --sizes 16", "--sizes: a suite has options of its own");
   expect_refusal("bench --suite quick --json -", "--json: a suite writes a file for each scenario");
   expect_refusal("bench --suite quick tracing", "--suite: quick has none of tracing");

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "commands/bench_options.hpp"
+#include "io/bench_rows.hpp"
 #include "tests/tool/program_fixture.hpp"
 #include "warpheap/platform/types.hpp"
 
@@ -93,6 +94,22 @@ TEST_F(ProgramTables, SayOnceWhatAllRowsShare) {
   EXPECT_THAT(titles, HasSubstr("bytes"));
   EXPECT_THAT(titles, Not(HasSubstr("threads")));
   EXPECT_THAT(titles, Not(HasSubstr("failures")));
+}
+
+TEST(BenchTables, ShowTheQuartilesBesideTheMedian) {
+  bench::result made{.scenario = "burst", .allocator = "slab_bitmap", .operation = "malloc", .operations = 1};
+  auto const words_of = [&](std::vector<double> const& times) {
+    made.times_us = times;
+    auto const text = tables_of({made});
+    auto const row = text.find("slab_bitmap  malloc ");
+    EXPECT_NE(row, text.npos) << text;
+    std::istringstream words{text.substr(row)};
+    return std::vector<std::string>{std::istream_iterator<std::string>{words}, {}};
+  };
+  EXPECT_THAT(words_of({90, 10, 30, 40, 50, 60, 20}),
+              testing::ElementsAre("slab_bitmap", "malloc", "40.0", "20.0-60.0", "25.0", "k", "0"));
+  EXPECT_THAT(words_of({30, 10, 20}), testing::Contains("10.0-30.0")) << "of three, least and most";
+  EXPECT_THAT(words_of({10}), Not(testing::Contains(HasSubstr("10.0-")))) << "one time has no spread";
 }
 
 /// Calls of a row, of which `failures` were not served.

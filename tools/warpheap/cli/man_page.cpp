@@ -5,6 +5,8 @@
 
 #include <sstream>
 
+#include "numbers.hpp"
+
 namespace warpheap::tool {
 
 namespace {
@@ -59,6 +61,7 @@ std::string man_page(program_outline const& outline) {
   for (auto const& option : program.options) made += entry(option);
   made += ".SH COMMANDS\n";
   for (auto const& command : outline.commands) made += section(command, program.name);
+  made += fmt::format(".SH NUMBERS\n{}\n", escaped(numbers_help()));
   return made + fmt::format(".SH EXIT STATUS\n{}\n", escaped(program.notes));
 }
 

@@ -10,65 +10,30 @@ namespace warpheap::tool {
 
 namespace {
 
-struct unit {
-  char const* name;
-  u64 bytes;
-};
-
-constexpr u64 kibi = 1024;
-constexpr unit units[] = {{"", 1},
-                          {"B", 1},
-                          {"K", kibi},
-                          {"KiB", kibi},
-                          {"KB", 1000},
-                          {"M", kibi* kibi},
-                          {"MiB", kibi* kibi},
-                          {"MB", 1'000'000},
-                          {"G", kibi* kibi* kibi},
-                          {"GiB", kibi* kibi* kibi},
-                          {"GB", 1'000'000'000},
-                          {"T", kibi* kibi* kibi* kibi},
-                          {"TiB", kibi* kibi* kibi* kibi},
-                          {"TB", 1'000'000'000'000}};
-
-/// The digits at the start of `text`, and what follows them. `ok` is false if there are none,
-/// `fits` is false if there are too many.
-struct leading_number {
-  u64 value = 0;
-  std::string_view rest;
-  bool ok = false;
-  bool fits = true;
-};
-
-leading_number read_number(std::string_view text) {
-  leading_number read;
-  auto const end = text.data() + text.size();
-  auto const [stop, error] = std::from_chars(text.data(), end, read.value);
-  read.ok = error != std::errc::invalid_argument;
-  read.fits = error == std::errc{};
-  read.rest = {stop, static_cast<size_t>(end - stop)};
-  return read;
-}
-
-bool same_but_for_case(std::string_view one, std::string_view other) {
-  return std::equal(one.begin(), one.end(), other.begin(), other.end(),
-                    [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); });
-}
+constexpr char const* counts_text = "like 1000000, 1_000_000, 1e6, without a unit";
+constexpr char const* sizes_text = "like 1000, 64K, 512MiB, 1.5GiB";
 
 }  // namespace
 
+std::string numbers_help() {
+  return fmt::format("Sizes are {} ({}). Counts are {}.", sizes_text, size_units_text, counts_text);
+}
+
 u64 parse_count(std::string_view what, std::string_view text, u64 least, u64 most) {
-  auto const read = read_number(text);
-  if (!read.ok || !read.rest.empty()) throw usage_error{fmt::format("{}: '{}' is not a whole number", what, text)};
-  if (!read.fits || read.value < least || read.value > most)
+  leading_number const read{text};
+  auto const number = read.times(1);
+  if (!number.is_whole || !read.rest().empty())
+    throw usage_error{fmt::format("{}: '{}' is not a whole number; these are {}", what, text, counts_text)};
+  if (!number.fits || number.value < least || number.value > most)
     throw usage_error{fmt::format("{}: {} is not between {} and {}", what, text, least, most)};
-  return read.value;
+  return number.value;
 }
 
 double parse_real(std::string_view what, std::string_view text, double least, double most) {
   double value = 0;
-  auto const end = text.data() + text.size();
-  auto const [stop, error] = std::from_chars(text.data(), end, value);
+  auto const digits = leading_number::without_separators(text);
+  auto const end = digits.data() + digits.size();
+  auto const [stop, error] = std::from_chars(digits.data(), end, value);
   if (error == std::errc::invalid_argument || stop != end)
     throw usage_error{fmt::format("{}: '{}' is not a number", what, text)};
   // Not value < least: every comparison with "nan" is false.
@@ -78,17 +43,15 @@ double parse_real(std::string_view what, std::string_view text, double least, do
 }
 
 u64 parse_bytes(std::string_view what, std::string_view text, u64 least, u64 most) {
-  auto const read = read_number(text);
-  for (auto const& known : units) {
-    if (!read.ok || !same_but_for_case(read.rest, known.name)) continue;
-    if (!read.fits || read.value > ~u64{0} / known.bytes)
-      throw usage_error{fmt::format("{}: '{}' is more than {} bytes", what, text, most)};
-    u64 const bytes = read.value * known.bytes;
-    if (bytes < least) throw usage_error{fmt::format("{}: '{}' is less than {}", what, text, format_bytes(least))};
-    if (bytes > most) throw usage_error{fmt::format("{}: '{}' is more than {}", what, text, format_bytes(most))};
-    return bytes;
-  }
-  throw usage_error{fmt::format("{}: '{}' is not a size; sizes are like 1000, 64K, 512MiB, 8GiB", what, text)};
+  size_text const read{text};
+  if (!read.is_size)
+    throw usage_error{
+        fmt::format("{}: '{}' is not a size; sizes are {} ({})", what, text, sizes_text, size_units_text)};
+  if (!read.is_whole) throw usage_error{fmt::format("{}: '{}' is not a whole number of bytes", what, text)};
+  if (!read.fits) throw usage_error{fmt::format("{}: '{}' is more than {} bytes", what, text, most)};
+  if (read.bytes < least) throw usage_error{fmt::format("{}: '{}' is less than {}", what, text, format_bytes(least))};
+  if (read.bytes > most) throw usage_error{fmt::format("{}: '{}' is more than {}", what, text, format_bytes(most))};
+  return read.bytes;
 }
 
 std::vector<std::string> split_list(std::string_view what, std::string_view text) {
@@ -143,16 +106,6 @@ std::vector<bench::size_range> parse_ranges(std::string const& text, u64 most) {
   for (auto const& part : split_list("--ranges", text))
     ranges.push_back(parse_range("--ranges", part, 1, std::min(most, most_drawn)));
   return ranges;
-}
-
-std::string format_bytes(u64 bytes) {
-  constexpr char const* names[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  size_t power = 0;
-  while (bytes && bytes % kibi == 0 && power + 1 < std::size(names)) {
-    bytes /= kibi;
-    ++power;
-  }
-  return fmt::format("{} {}", bytes, names[power]);
 }
 
 int decimals_of(double value) {

@@ -6,17 +6,21 @@
 #include <string_view>
 #include <vector>
 
+#include "warpheap/util/size_text.hpp"
+
 #include "measure/result.hpp"
 #include "usage_error.hpp"
 
 namespace warpheap::tool {
 
-/// A whole number, of digits alone. Throws usage_error, which names `what`, unless it is in [least,
-/// most].
+/// What help and the manual say of numbers.
+std::string numbers_help();
+
+/// A whole number, like 1000000, 1_000_000, 1e6. It has no unit: M is 2^20 of a size, and would be
+/// 10^6 of a count. Throws usage_error, which names `what`, unless it is in [least, most].
 u64 parse_count(std::string_view what, std::string_view text, u64 least = 0, u64 most = ~u64{0});
 
-/// A number of bytes: digits, then nothing or B, a binary unit (K or KiB, M, G, T likewise) or a
-/// decimal one (KB, MB, GB, TB). Throws usage_error likewise.
+/// A number of bytes, as size_text reads it. Throws usage_error likewise.
 u64 parse_bytes(std::string_view what, std::string_view text, u64 least = 0, u64 most = ~u64{0});
 
 /// One size, or the sizes of `LEAST-MOST:STEP`: LEAST, LEAST + STEP and so on, up to MOST. At most
@@ -40,8 +44,8 @@ inline constexpr u64 most_threads = u64{1} << 26;
 std::vector<u64> parse_sizes(std::string const& text, u64 most);
 std::vector<bench::size_range> parse_ranges(std::string const& text, u64 most);
 
-/// 8589934592 as "8 GiB", 1000 as "1000 B": exact, in the largest unit that divides it.
-std::string format_bytes(u64 bytes);
+/// 8589934592 as "8 GiB".
+using warpheap::format_bytes;
 
 /// Decimals that make `value`, below 999.5, a number of about three digits.
 int decimals_of(double value);

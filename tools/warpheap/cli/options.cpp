@@ -27,13 +27,18 @@ void add_output_flags(CLI::App& to, common_flags& flags) {
   add_json_flag(to, flags.json);
 }
 
+std::string pool_help(std::string const& gpu, std::string const& host) {
+  return fmt::format("Bytes that the heap has for blocks, like 1.5GiB (default {}; on the host {})", gpu, host);
+}
+
+void add_allocator_flag(CLI::App& to, common_flags& flags, std::string const& allocators) {
+  add_text(to, "--allocator", flags.allocators, fmt::format("Allocators, {}", allocators), "NAME[,NAME...]");
+}
+
 void add_common_flags(CLI::App& to, common_flags& flags, common_defaults const& defaults) {
   add_output_flags(to, flags);
-  add_text(to, "--allocator", flags.allocators, fmt::format("Allocators, {}", defaults.allocators), "NAME[,NAME...]");
-  add_text(to, "--pool", flags.pool,
-           fmt::format("Bytes that the heap has for blocks, like 512MiB (default {}; on the host {})",
-                       defaults.gpu_pool, defaults.host_pool),
-           "SIZE");
+  add_allocator_flag(to, flags, defaults.allocators);
+  add_text(to, "--pool", flags.pool, pool_help(defaults.gpu_pool, defaults.host_pool), "SIZE");
   add_text(to, "--seed", flags.seed, defaults.random, "N")->default_str("1");
   add_switch(to, "--deterministic", flags.deterministic,
              "Host backend alone: one lane at a time, in an order that depends on --seed alone; slow");

@@ -38,9 +38,15 @@ void add_output_flags(CLI::App& to, common_flags& flags);
 struct common_defaults {
   std::string host_pool;
   std::string gpu_pool = "8GiB on a GPU, or half of its free memory if that is less";
-  std::string allocators = "as `warpheap info` lists them (default slab_bitmap)";
+  std::string allocators = "as `warpheap info` lists them, or 'all' (default slab_bitmap)";
   std::string random = "Seed of everything random";
 };
+
+/// Help of --pool.
+std::string pool_help(std::string const& gpu, std::string const& host);
+
+/// --allocator.
+void add_allocator_flag(CLI::App& to, common_flags& flags, std::string const& allocators);
 
 /// All of them.
 void add_common_flags(CLI::App& to, common_flags& flags, common_defaults const& defaults);

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "nearest_names.hpp"
+#include "numbers.hpp"
 #include "wrapped_text.hpp"
 
 namespace warpheap::tool {
@@ -25,23 +27,44 @@ std::string help_formatter::make_description(CLI::App const* app) const {
 
 std::string help_formatter::make_footer(CLI::App const* app) const {
   auto const footer = app->get_footer();
-  return footer.empty() ? footer : wrapped(footer) + "\n";
+  return (footer.empty() ? footer : wrapped(footer) + "\n") + numbers_footer(*app);
 }
 
-std::string command_names(CLI::App const& app) {
-  std::string names;
+std::string help_formatter::numbers_footer(CLI::App const& app) {
+  auto const takes_number = [](CLI::Option const* option) {
+    auto const type = option->get_type_name();
+    return type == "N" || type.find("SIZE") != type.npos;
+  };
+  return app.get_options(takes_number).empty() ? "" : wrapped(numbers_help()) + "\n";
+}
+
+std::vector<std::string> command_names(CLI::App const& app) {
+  std::vector<std::string> names;
   for (auto const* const command : app.get_subcommands([](CLI::App const* each) { return !each->get_group().empty(); }))
-    names += (names.empty() ? "" : ", ") + command->get_name();
+    names.push_back(command->get_name());
   return names;
 }
 
 namespace {
 
-std::string sentence_of_extra(std::string const& extra, std::string const& command) {
+/// The names of its options, with their dashes.
+std::vector<std::string> option_names(CLI::App const& app) {
+  std::vector<std::string> names;
+  for (auto const* const option : app.get_options()) {
+    for (auto const& name : option->get_snames()) names.push_back("-" + name);
+    for (auto const& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+std::string sentence_of_extra(std::string const& extra, CLI::App const& app, std::string const& command) {
   auto const help = fmt::format("'warpheap{}{} --help'", command.empty() ? "" : " ", command);
-  if (extra.size() > 1 && extra.front() == '-')
-    return fmt::format("there is no option '{}'{}; {} lists those that there are", extra.substr(0, extra.find('=')),
-                       command.empty() ? " before the command" : "", help);
+  if (extra.size() > 1 && extra.front() == '-') {
+    auto const typed = extra.substr(0, extra.find('='));
+    auto const nearest = did_you_mean(typed, option_names(command.empty() ? app : *app.get_subcommand(command)));
+    return fmt::format("there is no option '{}'{}; {}", typed, command.empty() ? " before the command" : "",
+                       nearest.empty() ? help + " lists those that there are" : nearest);
+  }
   return fmt::format("nothing was expected where '{}' stands; {} says what is", extra, help);
 }
 
@@ -56,9 +79,10 @@ std::string option_of(std::string const& said) {
 std::string sentence_of(CLI::ParseError const& error, CLI::App const& app, std::string const& command) {
   std::string const said = error.what();
   auto const extra = app.remaining(true);
-  if (!extra.empty()) return sentence_of_extra(extra.front(), command);
+  if (!extra.empty()) return sentence_of_extra(extra.front(), app, command);
   if (dynamic_cast<CLI::RequiredError const*>(&error) && command.empty())
-    return fmt::format("a command is missing; there are: {}; 'warpheap --help' says what they do", command_names(app));
+    return fmt::format("a command is missing; there are: {}; 'warpheap --help' says what they do",
+                       fmt::join(command_names(app), ", "));
   if (dynamic_cast<CLI::ArgumentMismatch const*>(&error)) {
     if (said.find("override") != std::string::npos) return fmt::format("the option {} takes no value", option_of(said));
     if (said.find("missing") != std::string::npos)

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "nearest_names.hpp"
 #include "usage_error.hpp"
 
 namespace warpheap::tool {
@@ -167,8 +168,8 @@ std::string completion_for(std::string const& shell, program_outline const& outl
   if (shell == "bash") return bash_completion(outline);
   if (shell == "zsh") return zsh_completion(outline);
   if (shell == "fish") return fish_completion(outline);
-  throw usage_error{
-      fmt::format("there is no completion for a shell called '{}'; there is for bash, zsh and fish", shell)};
+  throw usage_error{fmt::format("there is no completion for a shell called '{}'; {}", shell,
+                                names_instead_of(shell, {"bash", "zsh", "fish"}))};
 }
 
 }  // namespace warpheap::tool

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wrapped_text.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace warpheap::tool {
@@ -29,6 +31,11 @@ std::string wrapped(std::string_view text, size_t indent, size_t first, size_t c
     line_has_words = true;
   }
   return made;
+}
+
+std::string listed(std::vector<std::string> const& names, char const* last) {
+  if (names.size() < 2) return fmt::format("{}", fmt::join(names, ""));
+  return fmt::format("{}{}{}", fmt::join(names.begin(), names.end() - 1, ", "), last, names.back());
 }
 
 }  // namespace warpheap::tool

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "bench_help.hpp"
 #include "bench_options.hpp"
 #include "bench_rows_of.hpp"
 #include "choices.hpp"
 #include "cli/interruption.hpp"
+#include "cli/nearest_names.hpp"
 #include "cli/progress_bar.hpp"
 #include "cli/standard_output.hpp"
 #include "command.hpp"
@@ -24,7 +26,6 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr u64 bench_host_pool = u64{256} << 20;
 constexpr char const* default_results_folder = "warpheap-results";
 
 /// Refuses configurations of papers where the scenario does not measure them.
@@ -98,19 +99,14 @@ measured measure(choices const& chosen, std::vector<bench::scenario> const& scen
 
 void declare_bench(CLI::App& to, bench_flags& flags) {
   auto const scenarios = bench::scenarios_of(*make_host_backend());  // every backend has the same
-  to.footer(
-      scenarios_help(scenarios) +
-      "\n"
-      "An option is refused if none of the scenarios that are asked for uses it.\n"
-      "Operations a second count calls that were served; failures are the calls that returned nullptr. Allocator "
-      "'null' is the baseline: a kernel that stores one pointer a thread, and for burst's free the chain of memory "
-      "operations that no free can avoid. CUDA's own allocator ('toolkit') has one pool size a process, that of the "
-      "first kernel that uses it.");
+  to.formatter(std::make_shared<bench_help>(flags));
+  to.footer(fmt::format(
+      "{}\n`warpheap bench SCENARIO --help` has the options of a scenario alone; an option is refused if none of the "
+      "scenarios that are asked for uses it.\n{}",
+      scenarios_help(scenarios), bench_notes(scenarios)));
   to.add_option("scenarios", flags.scenarios, "What to measure, as named below (default all of them)")
       ->type_name("SCENARIO");
-  auto const host_pools = pools_help("256MiB", scenarios, &bench::default_pools::host);
-  auto const gpu_pools = pools_help(common_defaults{}.gpu_pool, scenarios, &bench::default_pools::gpu);
-  add_common_flags(to, flags.common, {.host_pool = host_pools, .gpu_pool = gpu_pools});
+  add_common_flags(to, flags.common, bench_defaults(scenarios));
   add_text(
       to, "--suite", flags.suite,
       "Measure what a report needs, each scenario with options of its own, to a file each in a folder; what is "
@@ -128,7 +124,8 @@ void declare_bench(CLI::App& to, bench_flags& flags) {
 /// the allocators.
 std::vector<suite_entry> entries_of(bench_flags const& flags, choices const& chosen) {
   if (std::find(std::begin(suite_names), std::end(suite_names), flags.suite) == std::end(suite_names))
-    throw usage_error{fmt::format("--suite: '{}' is none of {}", flags.suite, fmt::join(suite_names, ", "))};
+    throw usage_error{fmt::format("--suite: no suite is called '{}'; {}", flags.suite,
+                                  names_instead_of(flags.suite, {std::begin(suite_names), std::end(suite_names)}))};
   std::vector<std::string> all;
   for (auto const& known : chosen.on->allocators()) all.push_back(known.name);
   auto const& typed = flags.scenarios;

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "choices.hpp"
+#include "cli/wrapped_text.hpp"
 #include "scenarios/scenario.hpp"
 
 namespace warpheap::tool {
@@ -33,12 +34,6 @@ std::vector<bench_option> options_of(std::vector<bench::scenario> const& scenari
                   .initial = fmt::format("{}", bench::request{}.repeat),
                   .is_of_others = true});
   return made;
-}
-
-/// "a", "a and b", "a, b and c".
-std::string listed(std::vector<std::string> const& names, char const* last = " and ") {
-  if (names.size() < 2) return fmt::format("{}", fmt::join(names, ""));
-  return fmt::format("{}{}{}", fmt::join(names.begin(), names.end() - 1, ", "), last, names.back());
 }
 
 std::vector<std::string> names_in(std::vector<scenario_group> const& groups) {
@@ -102,6 +97,19 @@ std::string bench_option::help() const {
   return fmt::format("{}: of {}", text, fmt::join(parts, "; "));
 }
 
+std::string bench_option::help_of(std::vector<std::string> const& scenarios) const {
+  if (is_of_others) return text;
+  auto narrowed = *this;
+  for (auto& group : narrowed.groups)
+    std::erase_if(group.scenarios, [&](auto const& name) { return !has(scenarios, name); });
+  std::erase_if(narrowed.groups, [](auto const& group) { return group.scenarios.empty(); });
+  if (scenarios.size() > 1) return narrowed.help();
+  auto const& detail = narrowed.groups.front().detail;
+  if (detail.empty()) return text;
+  bool const is_number = detail.find_first_not_of("0123456789") == detail.npos;
+  return fmt::format("{} ({}{})", text, is_number ? "default " : "", detail);
+}
+
 std::vector<bench_option> const& bench_options() {
   static auto const options = [] {
     auto const scenarios = bench::scenarios_of(*make_host_backend());
@@ -110,25 +118,6 @@ std::vector<bench_option> const& bench_options() {
     return made;
   }();
   return options;
-}
-
-std::string scenarios_help(std::vector<bench::scenario> const& scenarios) {
-  using enum bench::scenario_kind;
-  std::map<bench::scenario_kind, std::vector<std::string>> kinds;
-  for (auto const& each : scenarios) kinds[each.kind].push_back(fmt::format("{} ({})", each.name, each.text));
-  auto const line = [&](bench::scenario_kind kind) { return fmt::format("{}.", fmt::join(kinds[kind], ", ")); };
-  return fmt::format("Scenarios: {}\nOf the default allocator alone: {}\nOf primitives, and of no allocator: {}",
-                     line(of_allocators), line(of_default_allocator), line(of_primitives));
-}
-
-std::string pools_help(std::string const& usual, std::vector<bench::scenario> const& scenarios,
-                       u64 bench::default_pools::*pool) {
-  std::map<u64, std::vector<std::string>, std::greater<>> others;
-  for (auto const& each : scenarios)
-    if (each.pool.*pool) others[each.pool.*pool].push_back(each.name);
-  std::vector<std::string> parts{usual};
-  for (auto const& [bytes, names] : others) parts.push_back(fmt::format("{}MiB for {}", bytes >> 20, listed(names)));
-  return listed(parts, ", and ");
 }
 
 void refuse_unused(bench_flags const& flags, std::vector<std::string> const& scenarios) {

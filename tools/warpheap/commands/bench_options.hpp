@@ -42,18 +42,13 @@ struct bench_option {
   bool is_used_by(std::string const& scenario) const;
   /// The option's text in the help.
   std::string help() const;
+  /// Its text in the help of these scenarios, some of which use it.
+  std::string help_of(std::vector<std::string> const& scenarios) const;
 };
 
 /// All options but --backend, --seed, --json and --deterministic, which every scenario takes. Every
 /// backend has the same scenarios.
 std::vector<bench_option> const& bench_options();
-
-/// What help says of the scenarios, a paragraph for each kind.
-std::string scenarios_help(std::vector<bench::scenario> const& scenarios);
-
-/// The usual pool and the scenarios that have another, as in "8GiB, and 512MiB for exhaust".
-std::string pools_help(std::string const& usual, std::vector<bench::scenario> const& scenarios,
-                       u64 bench::default_pools::*pool);
 
 /// Throws usage_error if an option was typed that none of `scenarios` uses.
 void refuse_unused(bench_flags const& flags, std::vector<std::string> const& scenarios);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "cli/nearest_names.hpp"
 #include "cli/numbers.hpp"
 #include "cli/usage_error.hpp"
 #include "scenarios/scenario.hpp"
@@ -28,18 +29,26 @@ backend_maker make_cuda = nullptr;
 
 std::vector<std::string> choose_allocators(backend const& on, std::string const& typed,
                                            std::vector<std::string> const& others) {
-  std::vector<std::string> known;
-  for (auto const& each : on.allocators()) known.push_back(each.name);
-  if (typed.empty()) return {known.front()};
+  std::vector<std::string> all;
+  for (auto const& each : on.allocators()) all.push_back(each.name);
+  if (typed.empty()) return {all.front()};
+  auto known = all;
   known.insert(known.end(), others.begin(), others.end());
   std::vector<std::string> chosen;
+  auto const add = [&](std::string const& name) {
+    if (std::find(chosen.begin(), chosen.end(), name) == chosen.end()) chosen.push_back(name);
+  };
   for (auto const& name : split_list("--allocator", typed)) {
+    if (name == every_allocator) {
+      for (auto const& each : all) add(each);
+      continue;
+    }
     if (std::find(known.begin(), known.end(), name) == known.end()) {
       refuse_variants(on, {name}, others);
       throw usage_error{
-          fmt::format("--allocator: no allocator is called '{}'; there are: {}", name, fmt::join(known, ", "))};
+          fmt::format("--allocator: no allocator is called '{}'; {}", name, names_instead_of(name, known))};
     }
-    if (std::find(chosen.begin(), chosen.end(), name) == chosen.end()) chosen.push_back(name);
+    add(name);
   }
   return chosen;
 }
@@ -96,7 +105,8 @@ std::vector<std::string> backend_names() {
 std::unique_ptr<backend> choose_backend(std::string const& name) {
   if (name == "host") return make_host_backend();
   if (name != "cuda" && !name.empty())
-    throw usage_error{fmt::format("--backend: no backend is called '{}'; there are: cuda, host", name)};
+    throw usage_error{
+        fmt::format("--backend: no backend is called '{}'; {}", name, names_instead_of(name, {"cuda", "host"}))};
   if (auto cuda = make_cuda ? make_cuda() : nullptr) return cuda;
   if (name.empty()) return make_host_backend();
   throw usage_error{make_cuda ? "--backend: cuda needs a CUDA device, and there is none that this program can use"

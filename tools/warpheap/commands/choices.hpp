@@ -13,6 +13,9 @@
 
 namespace warpheap::tool {
 
+/// Stands for all allocators of the backend in --allocator.
+inline constexpr char const* every_allocator = "all";
+
 /// What the common flags chose.
 struct choices {
   std::unique_ptr<backend> on;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <memory>
 #include <new>
 #include <sstream>
@@ -15,6 +16,7 @@
 #include "cli/command_outline.hpp"
 #include "cli/interruption.hpp"
 #include "cli/man_page.hpp"
+#include "cli/nearest_names.hpp"
 #include "cli/parser_text.hpp"
 #include "cli/shell_completion.hpp"
 #include "cli/standard_output.hpp"
@@ -33,16 +35,16 @@ namespace {
 constexpr int bad_result = 1;
 constexpr int bad_usage = 2;
 
-/// Names that a shell completes: the allocators and scenarios of every backend.
-known_names names_to_complete() {
+/// Names that a shell completes: the commands, and the allocators and scenarios of every backend.
+known_names names_to_complete(CLI::App const& app) {
   auto const on = choose_backend("host");
   known_names known;
+  known["command"] = command_names(app);
   for (auto const& allocator : on->allocators()) known["--allocator"].push_back(allocator.name);
+  known["--allocator"].emplace_back(every_allocator);
   known["join --allocator"] = known["--allocator"];
   known["join --allocator"].insert(known["join --allocator"].end(), {direct_output, direct_output_by_warp});
   for (auto const* const name : join_walks) known["join --allocator"].emplace_back(name);
-  known["replay --allocator"] = known["--allocator"];
-  known["replay --allocator"].emplace_back("all");
   for (auto const* const command : {"bench", "pic", "verify"}) {
     auto& names = known[fmt::format("{} --allocator", command)];
     names = known["--allocator"];
@@ -52,9 +54,21 @@ known_names names_to_complete() {
   return known;
 }
 
+/// `help`. It calls `show` with the words behind it, whose help it is to show.
+void add_help(CLI::App& app, std::function<void(std::vector<char const*>)> show) {
+  auto* const help = app.add_subcommand("help", "Show this help, or that of a command")->group("Commands");
+  auto const words = std::make_shared<std::vector<std::string>>();
+  help->add_option("command", *words, "A command; behind bench also scenarios")->type_name("COMMAND");
+  help->callback([words, show = std::move(show)] {
+    std::vector<char const*> typed;
+    for (auto const& word : *words) typed.push_back(word.c_str());
+    show(typed);
+  });
+}
+
 /// Commands that write files of an installation, and that help does not list.
 void add_files_of_installation(CLI::App& app, std::string& shell) {
-  auto const outline = [&app] { return outline_of(app, version(), names_to_complete()); };
+  auto const outline = [&app] { return outline_of(app, version(), names_to_complete(app)); };
   auto* const completion = app.add_subcommand("completion", "The script that completes this command line in a shell");
   completion->group("");
   completion->add_option("shell", shell, "The shell")->type_name("bash|zsh|fish")->required();
@@ -64,15 +78,23 @@ void add_files_of_installation(CLI::App& app, std::string& shell) {
   manual->callback([outline] { print_output("{}", man_page(outline())); });
 }
 
+std::string version_line() {
+  return fmt::format("warpheap {} (commit {}; backends: {})", version(), commit(), fmt::join(backend_names(), ", "));
+}
+
 /// Runs the command that was typed. `command_name` becomes its name, for messages.
 int dispatch(int count, char const* const* arguments, program_parts const& parts, std::string& command_name) {
   CLI::App app{"Dynamic memory for GPU threads: programs that run on it, allocators measured and verified", "warpheap"};
   app.formatter(std::make_shared<help_formatter>());
-  app.set_version_flag("--version", "warpheap " + version() + " (commit " + commit() + ")",
-                       "Print the version and exit");
+  app.set_version_flag("-V,--version", version_line, "Print the version, commit and backends, and exit");
   app.require_subcommand(1);
   int status = 0;
   for (auto const add : parts.commands) add(app, status);
+  add_help(app, [&](std::vector<char const*> words) {
+    words.insert(words.begin(), arguments[0]);
+    words.push_back("--help");
+    status = dispatch(static_cast<int>(words.size()), words.data(), parts, command_name);
+  });
   // Set after the commands are added, or their help would end with it as well.
   app.footer(
       "The exit status is 0 when all is well, 1 when a check of results failed, and 2 for bad usage, bad input, or "
@@ -82,7 +104,8 @@ int dispatch(int count, char const* const* arguments, program_parts const& parts
   auto const is_command = [&](CLI::App* command) { return command->check_name(arguments[1]); };
   if (count > 1 && !app.get_subcommands(is_command).empty()) command_name = arguments[1];
   else if (count > 1 && arguments[1][0] != '-')
-    throw usage_error{fmt::format("there is no command '{}'; there are: {}", arguments[1], command_names(app))};
+    throw usage_error{
+        fmt::format("there is no command '{}'; {}", arguments[1], names_instead_of(arguments[1], command_names(app)))};
   try {
     app.parse(count, arguments);
   } catch (CLI::Success const& help) {

@@ -46,8 +46,7 @@ void declare_explore(CLI::App& to, explore_flags& flags) {
       "A "
       "failure is shown by the fewest deviations from the default schedule, with the line that executes it again.");
   add_output_flags(to, flags.common);
-  add_text(to, "--allocator", flags.common.allocators,
-           "Allocators, as `warpheap info` lists them (default slab_bitmap)", "NAME[,NAME...]|all");
+  add_allocator_flag(to, flags.common, common_defaults{}.allocators);
   add_text(to, "--lanes", flags.lanes, "Lanes, at most 16", "N")->capture_default_str();
   add_text(to, "--slabs", flags.slabs, "Slabs of 16 KiB in the pool", "S")->capture_default_str();
   add_text(to, "--calls", flags.calls, "Calls of a lane, at most 8", "N")->capture_default_str();

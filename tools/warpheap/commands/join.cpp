@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "choices.hpp"
+#include "cli/nearest_names.hpp"
 #include "cli/numbers.hpp"
 #include "cli/printable.hpp"
 #include "cli/progress_bar.hpp"
@@ -168,7 +169,7 @@ std::vector<u32> parse_chains(std::string const& typed) {
   std::vector<u32> lanes;
   for (auto const& part : split_list("--chains", typed)) {
     if (part != "warp" && part != "lane")
-      throw usage_error{fmt::format("--chains: '{}' is neither warp nor lane", part)};
+      throw usage_error{fmt::format("--chains: there is no '{}'; {}", part, names_instead_of(part, {"warp", "lane"}))};
     u32 const chosen = part == "lane" ? 1 : join_settings{}.lanes_a_chain;
     if (std::find(lanes.begin(), lanes.end(), chosen) == lanes.end()) lanes.push_back(chosen);
   }
@@ -225,7 +226,7 @@ void declare_join(CLI::App& to, join_flags& flags) {
       to, flags.common,
       {.host_pool = "256MiB",
        .allocators =
-           "as `warpheap info` lists them, or 'direct', which is none: pages come from an array of "
+           "as `warpheap info` lists them, 'all' of these, or 'direct', which is none: pages come from an array of "
            "the pool's size, in its order, by one counter; or 'direct_warp', the same by one addition for the lanes "
            "of a warp; or 'rw_256', 'rw_bitmap_256' and 'corw_256', the walks with pages of 256 bytes "
            "(default direct,slab_bitmap)",

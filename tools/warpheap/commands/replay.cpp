@@ -33,7 +33,6 @@ struct replay_flags {
 
 constexpr u64 replay_host_pool = u64{256} << 20;
 constexpr u64 least_pool = u64{1} << 20;
-constexpr char const* every_allocator = "all";
 
 /// The kinds of calls by their numbers.
 constexpr char const* kind_names[] = {"", "malloc", "calloc", "aligned_alloc", "realloc", "free", "kernel", "reset"};
@@ -129,15 +128,6 @@ int show_trace(replay_flags const& flags, call_trace const& trace, trace_summary
   return 0;
 }
 
-/// The flags, with the names of all allocators in place of `all`.
-common_flags with_names(common_flags flags) {
-  if (flags.allocators != every_allocator) return flags;
-  flags.allocators.clear();
-  for (auto const& known : choose_backend(flags.backend)->allocators())
-    flags.allocators += (flags.allocators.empty() ? "" : ",") + known.name;
-  return flags;
-}
-
 /// The pool that was typed, or the program's if there is memory for it.
 u64 pool_of(replay_flags const& flags, choices const& chosen, call_trace const& trace) {
   if (!flags.common.pool.empty() || trace.pool_bytes == 0) return chosen.pool_bytes;
@@ -180,9 +170,7 @@ void declare_replay(CLI::App& to, replay_flags& flags) {
       "block.");
   to.add_option("trace", flags.trace, "The trace")->type_name("TRACE")->required();
   add_common_flags(to, flags.common,
-                   {.host_pool = "the program's pool, or half of the memory if that is less",
-                    .gpu_pool = "the same",
-                    .allocators = "as `warpheap info` lists them, or 'all' (default slab_bitmap)"});
+                   {.host_pool = "the program's pool, or half of the memory if that is less", .gpu_pool = "the same"});
   add_text(to, "--repeat", flags.repeat, "Times that the trace is replayed", "N")->default_str("7");
   add_switch(to, "--info", flags.info, "Only print what is in the trace: calls, sizes, live bytes, kernels, losses");
 }
@@ -195,7 +183,7 @@ int run_replay_command(replay_flags const& flags) {
   if (flags.info) return show_trace(flags, trace, summary);
   if (plan.calls.empty()) throw usage_error{flags.trace + ": has no calls"};
   json_output output{flags.common.json};
-  auto chosen = choose(with_names(flags.common), replay_host_pool);
+  auto chosen = choose(flags.common, replay_host_pool);
   chosen.pool_bytes = pool_of(flags, chosen, trace);
   replay_settings settings{.plan = &plan, .pool_bytes = chosen.pool_bytes};
   if (!flags.repeat.empty()) settings.repeat = static_cast<u32>(parse_count("--repeat", flags.repeat, 1, 10'000));

@@ -73,22 +73,31 @@ void add_cells(std::vector<std::string>& cells, named_values const& names, Pairs
   }
 }
 
+/// "9.8-10.4": the quartiles of the times; empty of a single one.
+std::string quartiles_text(std::vector<double> const& times_us) {
+  if (times_us.size() < 2) return {};
+  return fmt::format("{:.1f}-{:.1f}", bench::quantile(times_us, 0.25), bench::quantile(times_us, 0.75));
+}
+
 std::string parameter_text(std::string const& name, u64 value) {
   return name == "pool_bytes" ? format_bytes(value) : fmt::format("{}", value);
 }
 
 std::string table_of(std::string const& scenario, std::vector<bench::result> const& results) {
   named_values parameters, figures;
-  bool tells_bytes = false;
+  bool tells_bytes = false, tells_spread = false;
   for (auto const& made : results) {
     if (made.scenario != scenario) continue;
     add_names(parameters, made.parameters);
     tells_bytes |= made.bytes > 0;
+    tells_spread |= made.times_us.size() > 1;
     if (made.checked() && made.skipped.empty()) add_names(figures, made.figures);
   }
   std::vector<std::string> titles{"measured", "operation"};
   for (auto const& name : parameters) titles.push_back(">" + name);
-  for (auto const* const title : {">median us", ">operations/s"}) titles.emplace_back(title);
+  titles.emplace_back(">median us");
+  if (tells_spread) titles.emplace_back(">quartiles");
+  titles.emplace_back(">operations/s");
   if (tells_bytes) titles.emplace_back(">GiB/s");
   titles.emplace_back(">failures");
   for (auto const& name : figures) titles.push_back(">" + name);
@@ -106,6 +115,7 @@ std::string table_of(std::string const& scenario, std::vector<bench::result> con
       table.note(fmt::format("FAILED: {}, {}: {}", made.subject(), made.operation, made.fault));
     } else {
       cells.push_back(fmt::format("{:.1f}", bench::median(made.times_us)));
+      if (tells_spread) cells.push_back(quartiles_text(made.times_us));
       cells.push_back(format_rate(operations_per_second(made)));
       if (tells_bytes)
         cells.push_back(made.bytes > 0 ? fmt::format("{:.4g}", bytes_per_second(made) / (u64{1} << 30)) : "");

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "cli/nearest_names.hpp"
 #include "cli/usage_error.hpp"
 #include "dimacs.hpp"
 #include "edge_list_file.hpp"
@@ -44,7 +45,7 @@ std::string graph_format(std::string const& name, std::string const& path) {
   for (auto const& each : known_formats()) names.push_back(each.name);
   if (is_one_of(name, names)) return name;
   if (!name.empty())
-    throw usage_error{fmt::format("--format: no format is called '{}'; there are: {}", name, fmt::join(names, ", "))};
+    throw usage_error{fmt::format("--format: no format is called '{}'; {}", name, names_instead_of(name, names))};
   std::filesystem::path file = std::filesystem::path{path}.filename();
   if (is_one_of(file.extension(), {".gz", ".Z", ".bz2", ".xz", ".zst"})) file = file.stem();
   if (file.string().starts_with("out.")) return "edges";  // as KONECT names them

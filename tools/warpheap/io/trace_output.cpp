@@ -13,7 +13,7 @@ trace_output::trace_output(std::string const& path, std::string const& allocator
                            std::string const& default_allocator) {
   if (path.empty()) return;
   if (!allocators.empty() && allocators != default_allocator)
-    throw usage_error{fmt::format("--allocator: a job with --trace has {}", default_allocator)};
+    throw usage_error{fmt::format("--allocator: --trace records one allocator, which is {}", default_allocator)};
   file_.emplace("--trace", path);
 }
 

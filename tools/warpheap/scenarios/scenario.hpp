@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backend/backend.hpp"
+#include "cli/nearest_names.hpp"
 #include "options.hpp"
 
 namespace warpheap::bench {
@@ -64,9 +65,7 @@ inline scenario const& scenario_called(std::string const& name, tool::backend co
   auto const& known = scenarios_of(on);
   auto const at = std::find_if(known.begin(), known.end(), [&](auto const& each) { return each.name == name; });
   if (at != known.end()) return *at;
-  std::string names;
-  for (auto const& each : known) names += (names.empty() ? "" : ", ") + each.name;
-  throw tool::usage_error{"no scenario is called '" + name + "'; there are: " + names};
+  throw tool::usage_error{"no scenario is called '" + name + "'; " + tool::names_instead_of(name, names_of(known))};
 }
 
 }  // namespace warpheap::bench

@@ -31,7 +31,9 @@ inline std::any parse_divergences(char const* name, std::string const& typed, op
     if (part == "thread") kinds.push_back(divergence::per_thread);
     else if (part == "warp") kinds.push_back(divergence::per_warp);
     else if (part == "block") kinds.push_back(divergence::per_thread_block);
-    else throw tool::usage_error{std::string{name} + ": '" + part + "' is none of thread, warp, block"};
+    else
+      throw tool::usage_error{std::string{name} + ": there is no '" + part + "'; " +
+                              tool::names_instead_of(part, {"thread", "warp", "block"})};
   }
   return kinds;
 }
