@@ -184,6 +184,7 @@ void expect_loader(std::string const& name) {
 [[noreturn]] void become(std::vector<std::string> line, std::vector<std::string> const& environment) {
   for (auto const& each : environment) set(each);
   std::vector<char*> arguments;
+  arguments.reserve(line.size() + 1);
   for (auto& each : line) arguments.push_back(each.data());
   arguments.push_back(nullptr);
   execvp(arguments[0], arguments.data());
