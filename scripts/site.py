@@ -78,7 +78,7 @@ def build():
     if not run_doxygen(BUILD / "xml") or not run_sphinx("html", source_tree(BUILD / "source"), html):
         return False
     shutil.copy(ROOT / check_report.PAGE, html / "report.html")
-    (html / "performance").mkdir()
+    (html / "performance").mkdir(exist_ok=True)
     shutil.copy(ROOT / check_report.TABLES, html / "performance")
     outer, members = documented_names.public_names(BUILD / "xml")
     found = documented_names.faults(outer, members, documented_names.placed_names(html / "objects.inv"))

@@ -145,8 +145,10 @@ KNOWN = {
             View("cycles_p50", "cycles", "cycles of one addition, median", "lower"))),
     "arena": Scenario("Arenas",
         "Every thread asks an arena once, in its thread block's or in one that the grid shares; then the arena is reset, or dropped.",
-        x="bytes", x_label="bytes a block", series=("operation", "regions"),
-        views=(View("median_us", "time", "median time", "lower"),)),
+        x="bytes", x_label="bytes a block", series=("regions",),
+        views=tuple(View("median_us", "time", told, "lower", operations=(operation,)) for operation, told in (
+            ("first_malloc", "median time of the first allocations"), ("malloc", "median time of those after a reset"),
+            ("reset", "median time of a reset"), ("drop", "median time to give everything back")))),
     "append": Scenario("Lists that threads append to",
         "Every thread appends to one list, or to one of many, of which a few are long: in pages of a heap, by two passes and a scan, "
         "or in arrays with a bound.", x="lists", x_label="lists", ignored={"largest_list"},

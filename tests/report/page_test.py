@@ -16,7 +16,7 @@ import check_report
 RESULTS = sorted((ROOT / "bench" / "results").glob("*.json"))
 SCRIPT = '"><script>alert(1)</script><a onload="'
 VALUES = (SCRIPT, "\0\ud800\ufffe\x1b[2J$x^2$", "", None, True, [], {}, [1], 1e100, 1e-100, -5, 0, 0.5, 10**17, 1e300, 10**400)
-UNITS = {"ns": 1e-3, "µs": 1, "ms": 1e3, "s": 1e6, "G/s": 1e9, "M/s": 1e6, "k/s": 1e3, "/s": 1, "G": 1e9, "M": 1e6, "k": 1e3, "%": 0.01, "": 1}
+UNITS = {"ns": 1e-3, "µs": 1, "ms": 1e3, "s": 1e6, "G/s": 1e9, "M/s": 1e6, "k/s": 1e3, "/s": 1, "G": 1e9, "M": 1e6, "k": 1e3, "%": 0.01, "": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
 class TheDocumentation(unittest.TestCase):
@@ -41,7 +41,8 @@ class TheDocumentation(unittest.TestCase):
                 numbers = [value for value in each.values() if isinstance(value, (int, float))] + (each.get("times_us") or [])
                 rate, median = each.get("operations_per_second"), each.get("median_us")
                 numbers += [rate * median / time for time in each.get("times_us") or [] if rate and time]
-                for name in (each.get("allocator") or each.get("primitive"), each["operation"]):
+                of_parameters = [str(value) if value else "none" for value in (each.get("parameters") or {}).values()]
+                for name in (each.get("allocator") or each.get("primitive"), each["operation"], *of_parameters):
                     made[name].update(numbers)
         return made
 
@@ -117,7 +118,7 @@ class TheDocumentation(unittest.TestCase):
     def test_begins_with_speed_and_memory_efficiency(self):
         header = self.page.root.find(f".//{HTML}header")
         self.assertEqual([each.text for each in header.iter(f"{HTML}figcaption")], ["Speed: malloc in bursts", "Memory efficiency: how full a pool gets"])
-        for told in ("NVIDIA H200", "580.159.04", "CUDA 13.0", "Results of 14 commits"):
+        for told in ("NVIDIA H200", "580.159.04", "CUDA 13.0", "Results of 15 commits"):
             self.assertIn(told, self.page.words(header))
 
 

@@ -35,6 +35,7 @@
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
+/// How often a profiled heap samples, and how many samples it keeps.
 struct profiled_config {
   u32 one_in_log2 = 10;  ///< a sample for about 2^this blocks; 0: for every block
   u32 places = 1 << 15;  ///< for samples of live blocks, 16 bytes each; a power of two from 16 up
@@ -116,7 +117,9 @@ class profiled : public upstream_heap<Heap> {
   using log_type = profile_log<Config.one_in_log2, Config.places>;
 
  public:
+  /// What kernels take.
   using ref_type = traced_ref<typename Heap::ref_type, log_type>;
+  /// How it samples.
   static constexpr profiled_config config = Config;
 
   /// Throws what the constructor of `Heap` throws, and out_of_memory if there is none for the
@@ -185,7 +188,9 @@ class profiled : public upstream_heap<Heap> {
   /// Whether a call was refused since the heap was made or reset: a look at a word of the host's.
   bool has_refused() const { return flag_.load(0) != 0; }
 
+  /// Those of `Heap`, and of the samples.
   size_t metadata_bytes() const { return upstream_.metadata_bytes() + words_.size_bytes(); }
+  /// What `Heap` says of itself, behind "profiled".
   std::string info(std::string const& separator = "; ") const requires requires(Heap const heap) { heap.info(); }
   { return "profiled" + separator + upstream_.info(separator); }
 

@@ -110,10 +110,10 @@ class adjacency_list {
 
   /// Inserts one neighbour, by one thread. O(n): those above it move.
   template <container_heap Heap>
-  WARPHEAP_DEVICE insert_result insert(Heap const& heap, u32 target, source_site site = source_site::current()) {
+  WARPHEAP_DEVICE insert_result insert(Heap const& upstream, u32 target, source_site site = source_site::current()) {
     u32 const at = adjacency_parts::lower_bound(data_, size_, target);
     if (at < size_ && data_[at] == target) return insert_result::exists;
-    if (size_ == capacity_ && !grow(lone_lane{}, heap, size_ + 1, site)) return insert_result::refused;
+    if (size_ == capacity_ && !grow(lone_lane{}, upstream, size_ + 1, site)) return insert_result::refused;
     for (u32 i = size_; i > at; --i) data_[i] = data_[i - 1];
     data_[at] = target;
     ++size_;
@@ -122,12 +122,12 @@ class adjacency_list {
 
   /// Erases one neighbour, by one thread; whether it was there. O(n): those above it move.
   template <container_heap Heap>
-  WARPHEAP_DEVICE bool erase(Heap const& heap, u32 target, source_site site = source_site::current()) {
+  WARPHEAP_DEVICE bool erase(Heap const& upstream, u32 target, source_site site = source_site::current()) {
     u32 const at = adjacency_parts::lower_bound(data_, size_, target);
     if (at == size_ || data_[at] != target) return false;
     for (u32 i = at + 1; i < size_; ++i) data_[i - 1] = data_[i];
     --size_;
-    shrink(lone_lane{}, heap, site);
+    shrink(lone_lane{}, upstream, site);
     return true;
   }
 
@@ -137,11 +137,11 @@ class adjacency_list {
   /// lowest. Every lane gets the same result. A sync() of the team comes between what one lane
   /// wrote to the list or the batch and this call. O(count log n + n log count).
   template <lane_team Team, container_heap Heap>
-  WARPHEAP_DEVICE batch_result insert_sorted(Team team, Heap const& heap, u32* targets, u32* places, u32 count,
+  WARPHEAP_DEVICE batch_result insert_sorted(Team team, Heap const& upstream, u32* targets, u32* places, u32 count,
                                              source_site site = source_site::current()) {
     u32 const size = size_;
     u32 const all = keep_new(team, targets, places, count);
-    if (all > capacity_ - size) grow(team, heap, u64{size} + all, site);
+    if (all > capacity_ - size) grow(team, upstream, u64{size} + all, site);
     u32 const room = capacity_ - size, fresh = all < room ? all : room;
     make_gaps(team, size, targets, fresh);
     for (u32 i = team.rank(); i < fresh; i += team.size) data_[places[i] + i] = targets[i];
@@ -153,20 +153,20 @@ class adjacency_list {
   /// Erases those of the `count` targets that are neighbours, by all lanes of a team. They ascend,
   /// and the rest is as for insert_sorted(). O(n log count).
   template <lane_team Team, container_heap Heap>
-  WARPHEAP_DEVICE batch_result erase_sorted(Team team, Heap const& heap, u32 const* targets, u32 count,
+  WARPHEAP_DEVICE batch_result erase_sorted(Team team, Heap const& upstream, u32 const* targets, u32 count,
                                             source_site site = source_site::current()) {
     u32 const size = size_;
     u32 const kept = close_gaps(team, targets, count);
     if (team.rank() == 0) size_ = kept;
     team.sync();  // the list is whole before anyone uses it again
-    if (kept != size) shrink(team, heap, site);
+    if (kept != size) shrink(team, upstream, site);
     return {size - kept, 0};
   }
 
   /// Gives all memory back: the list is empty, and may be used again.
   template <container_heap Heap>
-  WARPHEAP_DEVICE void destroy(Heap const& heap, source_site site = source_site::current()) {
-    detail::deallocate(heap, data_, site);
+  WARPHEAP_DEVICE void destroy(Heap const& upstream, source_site site = source_site::current()) {
+    detail::deallocate(upstream, data_, site);
     *this = {};
   }
 
@@ -261,25 +261,25 @@ class adjacency_list {
 
   /// Room for a power of two if there is memory for it, else just enough; false if there is none.
   template <class Team, class Heap>
-  WARPHEAP_DEVICE bool grow(Team team, Heap const& heap, u64 wanted, source_site site) {
+  WARPHEAP_DEVICE bool grow(Team team, Heap const& upstream, u64 wanted, source_site site) {
     if (wanted > most) return false;
     auto const least = static_cast<u32>(wanted), ample = adjacency_parts::capacity_for(least);
-    return take_room(team, heap, ample, site) || (least != ample && take_room(team, heap, least, site));
+    return take_room(team, upstream, ample, site) || (least != ample && take_room(team, upstream, least, site));
   }
 
   /// Moves the list to a block for `capacity` neighbours; false, and leaves it, if there is none.
   /// All lanes of the team copy.
   template <class Team, class Heap>
-  WARPHEAP_DEVICE bool take_room(Team team, Heap const& heap, u32 capacity, source_site site) {
-    if constexpr (Team::size == 1) return move(heap, capacity, site);
+  WARPHEAP_DEVICE bool take_room(Team team, Heap const& upstream, u32 capacity, source_site site) {
+    if constexpr (Team::size == 1) return move(upstream, capacity, site);
     u64 block = 0;
-    if (team.rank() == 0) block = reinterpret_cast<u64>(detail::allocate<4>(heap, capacity * sizeof(u32), site));
+    if (team.rank() == 0) block = reinterpret_cast<u64>(detail::allocate<4>(upstream, capacity * sizeof(u32), site));
     auto* const made = reinterpret_cast<u32*>(team.from_first(block));
     if (!made) return false;
     copy_words(team, made, data_, size_);
     team.sync();  // all have copied before the old block goes
     if (team.rank() == 0) {
-      detail::deallocate(heap, data_, site);
+      detail::deallocate(upstream, data_, site);
       data_ = made;
       capacity_ = capacity;
     }
@@ -289,8 +289,8 @@ class adjacency_list {
 
   /// take_room() by one lane, which may leave the list in its block.
   template <class Heap>
-  WARPHEAP_DEVICE bool move(Heap const& heap, u32 capacity, source_site site) {
-    void* const moved = detail::reallocate<4>(heap, data_, size_ * sizeof(u32), capacity * sizeof(u32), site);
+  WARPHEAP_DEVICE bool move(Heap const& upstream, u32 capacity, source_site site) {
+    void* const moved = detail::reallocate<4>(upstream, data_, size_ * sizeof(u32), capacity * sizeof(u32), site);
     if (!moved) return false;
     data_ = static_cast<u32*>(moved);
     capacity_ = capacity;
@@ -300,14 +300,14 @@ class adjacency_list {
   /// Gives memory back when a quarter is in use; all of it when the list is empty. If there is no
   /// smaller block, it stays.
   template <class Team, class Heap>
-  WARPHEAP_DEVICE void shrink(Team team, Heap const& heap, source_site site) {
+  WARPHEAP_DEVICE void shrink(Team team, Heap const& upstream, source_site site) {
     u32 const size = size_, smaller = adjacency_parts::capacity_for(2 * size);
     if (size != 0) {
-      if (size <= capacity_ / 4 && smaller < capacity_) take_room(team, heap, smaller, site);
+      if (size <= capacity_ / 4 && smaller < capacity_) take_room(team, upstream, smaller, site);
       return;
     }
     team.sync();  // all have seen the list before it goes
-    if (team.rank() == 0) destroy(heap, site);
+    if (team.rank() == 0) destroy(upstream, site);
     team.sync();
   }
 
@@ -324,16 +324,16 @@ class shared_adjacency_list {
  public:
   /// Inserts a neighbour.
   template <container_heap Heap>
-  WARPHEAP_DEVICE insert_result insert(Heap const& heap, u32 target, source_site site = source_site::current()) {
+  WARPHEAP_DEVICE insert_result insert(Heap const& upstream, u32 target, source_site site = source_site::current()) {
     scoped_lock const alone{spin_mutex{mutex_}};
-    return list.insert(heap, target, site);
+    return list.insert(upstream, target, site);
   }
 
   /// Erases a neighbour; whether it was there.
   template <container_heap Heap>
-  WARPHEAP_DEVICE bool erase(Heap const& heap, u32 target, source_site site = source_site::current()) {
+  WARPHEAP_DEVICE bool erase(Heap const& upstream, u32 target, source_site site = source_site::current()) {
     scoped_lock const alone{spin_mutex{mutex_}};
-    return list.erase(heap, target, site);
+    return list.erase(upstream, target, site);
   }
 
   /// Whether `target` is a neighbour.

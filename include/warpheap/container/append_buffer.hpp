@@ -89,19 +89,19 @@ class append_buffer {
   /// cost    one atomic for the lanes that append to this buffer together, and two loads. The
   ///         thread that makes a page calls malloc, and others that need the page wait for it
   template <container_heap Heap>
-  WARPHEAP_DEVICE T* append(Heap const& heap) {
+  WARPHEAP_DEVICE T* append(Heap const& upstream) {
     u32 const kept = kept_;  // first, so that the load does not wait for the atomic
     u64 const number = aggregated_fetch_add(simt::active_mask(), drawn_);
     if (number >= layout::elements) return nullptr;
     auto const at = layout::place_of(static_cast<u32>(number));
-    u64 const page = at.page < kept ? pages_[at.page] : find_page(heap, static_cast<u32>(number));
+    u64 const page = at.page < kept ? pages_[at.page] : find_page(upstream, static_cast<u32>(number));
     return page ? reinterpret_cast<T*>(page) + at.index : nullptr;
   }
 
   /// Appends `value`; false where append(heap) returns nullptr.
   template <container_heap Heap>
-  WARPHEAP_DEVICE bool append(Heap const& heap, T const& value) {
-    T* const added = append(heap);
+  WARPHEAP_DEVICE bool append(Heap const& upstream, T const& value) {
+    T* const added = append(upstream);
     if (added) *added = value;
     return added != nullptr;
   }
@@ -142,10 +142,10 @@ class append_buffer {
 
   /// Frees all pages, and leaves an empty buffer. One thread, while no other uses the buffer.
   template <container_heap Heap>
-  WARPHEAP_DEVICE void destroy(Heap const& heap) {
+  WARPHEAP_DEVICE void destroy(Heap const& upstream) {
     WARPHEAP_NO_UNROLL
     for (u32 page = 0; page < layout::count && pages_[page]; ++page) {  // append.A3
-      heap.free(reinterpret_cast<void*>(pages_[page]));
+      upstream.free(reinterpret_cast<void*>(pages_[page]));
       pages_[page] = 0;
     }
     drawn_ = refused_ = kept_ = 0;
@@ -159,14 +159,14 @@ class append_buffer {
  private:
   /// The address of the page of a number; 0 if there will be none until clear().
   template <class Heap>
-  WARPHEAP_COLD u64 find_page(Heap heap, u32 number) {
+  WARPHEAP_COLD u64 find_page(Heap upstream, u32 number) {
     auto const at = layout::place_of(number);
     for (backoff nap;; nap.while_working()) {
       // acquire: the last accesses of the memory's last owner; pairs with the release in
       // make_page().
       if (u64 const page = atomic_ref<u64>{pages_[at.page]}.load(Faults::finds)) return page;
       if (number >= limit()) return 0;
-      if (at.index < Faults::elected && may_make(at.page)) return make_page(heap, at.page);
+      if (at.index < Faults::elected && may_make(at.page)) return make_page(upstream, at.page);
     }
   }
 
@@ -181,8 +181,8 @@ class append_buffer {
   /// Makes a page, and returns its address; 0 if the heap refuses. The thread that drew the page's
   /// first number calls it, once.
   template <class Heap>
-  WARPHEAP_DEVICE u64 make_page(Heap const& heap, u32 page) {
-    u64 const made = reinterpret_cast<u64>(heap.malloc(u64{layout::size_of(page)} * sizeof(T)));
+  WARPHEAP_DEVICE u64 make_page(Heap const& upstream, u32 page) {
+    u64 const made = reinterpret_cast<u64>(upstream.malloc(u64{layout::size_of(page)} * sizeof(T)));
     // append.A2. release: malloc has ordered the last owner's accesses before ours, and this orders
     // them before those of threads that find the page; pairs with the acquire in find_page().
     if (made) atomic_ref<u64>{pages_[page]}.store(made, Faults::publishes);
@@ -226,9 +226,9 @@ struct clear_each {
 
 struct destroy_each {
   template <class Heap, class Buffer>
-  WARPHEAP_DEVICE void operator()(Heap heap, Buffer* buffers, u64 count) const {
+  WARPHEAP_DEVICE void operator()(Heap upstream, Buffer* buffers, u64 count) const {
     u64 const i = global_thread_index();
-    if (i < count) buffers[i].destroy(heap);
+    if (i < count) buffers[i].destroy(upstream);
   }
 };
 
@@ -258,8 +258,8 @@ void clear(append_buffer<T, Config, Faults>* buffers, u64 count, stream_view on 
 /// append_buffer::destroy() of `count` buffers in device memory, in order on stream `on`; does not
 /// wait.
 template <container_heap Heap, class T, append_buffer_config Config, class Faults>
-void destroy(Heap heap, append_buffer<T, Config, Faults>* buffers, u64 count, stream_view on = {}) {
-  launch(on, shape_for(count, warp_lanes), append_parts::destroy_each{}, heap, buffers, count);
+void destroy(Heap upstream, append_buffer<T, Config, Faults>* buffers, u64 count, stream_view on = {}) {
+  launch(on, shape_for(count, warp_lanes), append_parts::destroy_each{}, upstream, buffers, count);
 }
 
 #endif

@@ -114,9 +114,10 @@ class arena_ref : public typed_calls<arena_ref<Heap, FirstBytes, Regions>> {
   static constexpr allocator_traits traits{
       .alignment = detail::malloc_aligns<Heap, 16> ? 16 : detail::traits_of<Heap>().alignment};
 
+  /// Serves nothing.
   arena_ref() = default;
   /// `state` was zeroed when its memory was taken, and serves this heap alone.
-  WARPHEAP_HOST_DEVICE arena_ref(Heap heap, arena<FirstBytes, Regions>& state) : heap_{heap}, state_{&state} {}
+  WARPHEAP_HOST_DEVICE arena_ref(Heap upstream, arena<FirstBytes, Regions>& state) : heap_{upstream}, state_{&state} {}
 
   /// `bytes` bytes, uninitialised, aligned to 16 if the heap's blocks are; nullptr for 0 bytes, and
   /// when the heap has no memory for a chunk. Any thread at any time but during drop(), converged
@@ -273,10 +274,10 @@ struct end_arenas {
   bool drops;
 
   template <class Heap, size_t FirstBytes, u32 Regions>
-  WARPHEAP_DEVICE void operator()(Heap heap, arena<FirstBytes, Regions>* arenas, u64 count) const {
+  WARPHEAP_DEVICE void operator()(Heap upstream, arena<FirstBytes, Regions>* arenas, u64 count) const {
     u64 const step = u64{simt::grid_dim()} * simt::block_dim() / warp_lanes;
     for (u64 i = global_thread_index() / warp_lanes; i < count; i += step) {
-      arena_ref<Heap, FirstBytes, Regions> const each{heap, arenas[i]};
+      arena_ref<Heap, FirstBytes, Regions> const each{upstream, arenas[i]};
       if (drops) each.drop_warp(full_mask);
       else if (simt::lane_id() == 0) each.reset();
     }
@@ -292,14 +293,14 @@ constexpr launch_shape shape_for_arenas(u64 count) {
 /// Resets `count` arenas of `heap`, in order on stream `on`, by a kernel that may be captured in a
 /// CUDA graph; other kernels may use the heap meanwhile, but not these arenas.
 template <container_heap Heap, size_t FirstBytes, u32 Regions>
-void reset_arenas(stream_view on, Heap heap, arena<FirstBytes, Regions>* arenas, u64 count) {
-  launch(on, detail::shape_for_arenas(count), detail::end_arenas{false}, heap, arenas, count);
+void reset_arenas(stream_view on, Heap upstream, arena<FirstBytes, Regions>* arenas, u64 count) {
+  launch(on, detail::shape_for_arenas(count), detail::end_arenas{false}, upstream, arenas, count);
 }
 
 /// As reset_arenas(), and gives their chunks back to the heap.
 template <container_heap Heap, size_t FirstBytes, u32 Regions>
-void drop_arenas(stream_view on, Heap heap, arena<FirstBytes, Regions>* arenas, u64 count) {
-  launch(on, detail::shape_for_arenas(count), detail::end_arenas{true}, heap, arenas, count);
+void drop_arenas(stream_view on, Heap upstream, arena<FirstBytes, Regions>* arenas, u64 count) {
+  launch(on, detail::shape_for_arenas(count), detail::end_arenas{true}, upstream, arenas, count);
 }
 
 #endif

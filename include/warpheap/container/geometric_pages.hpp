@@ -28,7 +28,7 @@ struct geometric_pages {
 
   /// Where an element lies.
   struct place {
-    u32 page;
+    u32 page;   ///< its number
     u32 index;  ///< in the page
   };
 

@@ -75,7 +75,7 @@ class hash_map {
   friend map_parts::forget_all;
   friend map_parts::adopt_levels;
   template <class Heap, class Map, class... Steps>
-  friend WARPHEAP_DEVICE bool map_parts::take_alone(Heap const& heap, Map* map, Steps... steps);
+  friend WARPHEAP_DEVICE bool map_parts::take_alone(Heap const& upstream, Map* map, Steps... steps);
 #if !defined(__CUDACC_RTC__)
   template <class Key, class Value, class Others>
   friend hash_map_figures inspect(hash_map<Key, Value, Others>* map, stream_view on);
@@ -93,25 +93,25 @@ class hash_map {
   /// Inserts a key that is not in the map. Where several threads bring one key, one of them inserts
   /// it.
   template <container_heap Heap>
-  WARPHEAP_DEVICE insert_result insert(Heap const& heap, K const& key, V const& value) {
-    return put<false>(heap, key, value);
+  WARPHEAP_DEVICE insert_result insert(Heap const& upstream, K const& key, V const& value) {
+    return put<false>(upstream, key, value);
   }
 
   /// Inserts the key, or replaces its value. In a map of blocks the old one's memory is freed by
   /// the next compact().
   template <container_heap Heap>
-  WARPHEAP_DEVICE insert_result insert_or_assign(Heap const& heap, K const& key, V const& value) {
-    return put<true>(heap, key, value);
+  WARPHEAP_DEVICE insert_result insert_or_assign(Heap const& upstream, K const& key, V const& value) {
+    return put<true>(upstream, key, value);
   }
 
   /// Inserts the key with `initial`, or replaces its value v by change(v), in one step: `change`
   /// may be called several times.
   template <container_heap Heap, class Change>
-  WARPHEAP_DEVICE insert_result insert_or_update(Heap const& heap, K const& key, V const& initial,
+  WARPHEAP_DEVICE insert_result insert_or_update(Heap const& upstream, K const& key, V const& initial,
                                                  Change change) requires(!in_blocks) {
     for (;;) {
       if (update(key, change)) return insert_result::exists;
-      auto const done = insert(heap, key, initial);
+      auto const done = insert(upstream, key, initial);
       if (done != insert_result::exists) return done;
     }
   }
@@ -141,10 +141,10 @@ class hash_map {
   /// As find(key), of a key that is inserted with `initial` if it is not in the map; null if the
   /// heap refused.
   template <container_heap Heap>
-  WARPHEAP_DEVICE V* find_or_insert(Heap const& heap, K const& key, V const& initial) requires in_blocks {
+  WARPHEAP_DEVICE V* find_or_insert(Heap const& upstream, K const& key, V const& initial) requires in_blocks {
     for (;;) {
       if (V* const found = find(key)) return found;
-      if (insert(heap, key, initial) == insert_result::refused) return nullptr;
+      if (insert(upstream, key, initial) == insert_result::refused) return nullptr;
     }
   }
 
@@ -167,17 +167,18 @@ class hash_map {
   /// they fill to a half, and frees what compact() frees. False if the heap refused: the map is as
   /// before.
   template <container_heap Heap>
-  WARPHEAP_DEVICE bool reserve(Heap const& heap, u64 entries) {
+  WARPHEAP_DEVICE bool reserve(Heap const& upstream, u64 entries) {
     using namespace map_parts;
-    return take_alone(heap, this, count_entries{}, plan_levels{entries}, move_entries{}, drop_blocks{}, adopt_levels{});
+    return take_alone(upstream, this, count_entries{}, plan_levels{entries}, move_entries{}, drop_blocks{},
+                      adopt_levels{});
   }
 
   /// One thread, while no other uses the map. Frees all memory; the map is then empty, as zeroed
   /// memory.
   template <container_heap Heap>
-  WARPHEAP_DEVICE void destroy(Heap const& heap) {
+  WARPHEAP_DEVICE void destroy(Heap const& upstream) {
     using namespace map_parts;
-    take_alone(heap, this, drop_all{}, forget_all{false}, adopt_levels{});
+    take_alone(upstream, this, drop_all{}, forget_all{false}, adopt_levels{});
   }
 
   /// While no thread changes the map: of every `stride`th slot, from slot `first`, how many
@@ -222,7 +223,7 @@ class hash_map {
   /// An insertion under way.
   template <bool Assigns, class Heap>
   struct insertion {
-    Heap const& heap;
+    Heap const& upstream;
     sought const& wanted;
     K const& key;
     V const& value;
@@ -246,21 +247,21 @@ class hash_map {
     WARPHEAP_DEVICE bool wants_to_change(bool is_entry) {
       result = is_entry ? insert_result::exists : insert_result::inserted;
       if (is_entry && !Assigns) return false;
-      if (made == 0) made = format::make(heap, wanted, key, value);
+      if (made == 0) made = format::make(upstream, wanted, key, value);
       if (made == 0) result = insert_result::refused;
       return made != 0;
     }
   };
 
   template <bool Assigns, class Heap>
-  WARPHEAP_DEVICE insert_result put(Heap const& heap, K const& key, V const& value) {
+  WARPHEAP_DEVICE insert_result put(Heap const& upstream, K const& key, V const& value) {
     sought const wanted{key};
-    insertion<Assigns, Heap> brought{heap, wanted, key, value};
+    insertion<Assigns, Heap> brought{upstream, wanted, key, value};
     auto const claim = [&](u64& slot, u64 seen) { return brought(slot, seen); };
     // relaxed: the slot of a key that has one of its own holds no address.
     if (wanted.is_alone) claim(alone_, atomic_ref<u64>{alone_}.load(order::relaxed));
-    else if (!now_.search_and_grow(heap, wanted.place(), claim)) brought.result = insert_result::refused;
-    if (brought.made != 0) format::discard(heap, brought.made);
+    else if (!now_.search_and_grow(upstream, wanted.place(), claim)) brought.result = insert_result::refused;
+    if (brought.made != 0) format::discard(upstream, brought.made);
     return brought.result;
   }
 
@@ -320,11 +321,11 @@ class hash_map {
   }
 
   template <class Heap>
-  WARPHEAP_DEVICE void drop([[maybe_unused]] Heap const& heap, [[maybe_unused]] map_parts::share of,
+  WARPHEAP_DEVICE void drop([[maybe_unused]] Heap const& upstream, [[maybe_unused]] map_parts::share of,
                             [[maybe_unused]] bool keeps_entries) {
     if constexpr (in_blocks) {
       for_each_slot_of_levels(of.first, of.stride, [&](u64&, u64 word) {
-        if (word != 0) format::drop(heap, word, keeps_entries);
+        if (word != 0) format::drop(upstream, word, keeps_entries);
       });
     }
   }
@@ -344,39 +345,39 @@ class hash_map {
 /// Makes room for `entries` entries, in one level that they fill to a half, and frees what
 /// compact() frees. If the heap refuses, the map is as before.
 template <container_heap Heap, class K, class V, class Parts>
-void reserve(Heap heap, hash_map<K, V, Parts>* map, u64 entries, stream_view on = {}) {
+void reserve(Heap upstream, hash_map<K, V, Parts>* map, u64 entries, stream_view on = {}) {
   using namespace map_parts;
-  take_together(heap, map, on, count_entries{});
-  take_by_one(heap, map, on, plan_levels{entries});
-  take_together(heap, map, on, move_entries{});
-  if constexpr (hash_map<K, V, Parts>::in_blocks) take_together(heap, map, on, drop_blocks{});
-  take_by_one(heap, map, on, adopt_levels{});
+  take_together(upstream, map, on, count_entries{});
+  take_by_one(upstream, map, on, plan_levels{entries});
+  take_together(upstream, map, on, move_entries{});
+  if constexpr (hash_map<K, V, Parts>::in_blocks) take_together(upstream, map, on, drop_blocks{});
+  take_by_one(upstream, map, on, adopt_levels{});
 }
 
 /// Puts all entries into one level that they fill to a half, and frees what erased keys and
 /// replaced values have kept. If the heap refuses, the map is as before.
 template <container_heap Heap, class K, class V, class Parts>
-void compact(Heap heap, hash_map<K, V, Parts>* map, stream_view on = {}) {
-  reserve(heap, map, 0, on);
+void compact(Heap upstream, hash_map<K, V, Parts>* map, stream_view on = {}) {
+  reserve(upstream, map, 0, on);
 }
 
 /// Erases all entries, and leaves room for as many as there was.
 template <container_heap Heap, class K, class V, class Parts>
-void clear(Heap heap, hash_map<K, V, Parts>* map, stream_view on = {}) {
+void clear(Heap upstream, hash_map<K, V, Parts>* map, stream_view on = {}) {
   using namespace map_parts;
-  if constexpr (hash_map<K, V, Parts>::in_blocks) take_together(heap, map, on, drop_all{});
-  take_by_one(heap, map, on, forget_all{true});
-  take_together(heap, map, on, move_entries{});
-  take_by_one(heap, map, on, adopt_levels{});
+  if constexpr (hash_map<K, V, Parts>::in_blocks) take_together(upstream, map, on, drop_all{});
+  take_by_one(upstream, map, on, forget_all{true});
+  take_together(upstream, map, on, move_entries{});
+  take_by_one(upstream, map, on, adopt_levels{});
 }
 
 /// Frees all memory; the map is then empty, as zeroed memory.
 template <container_heap Heap, class K, class V, class Parts>
-void destroy(Heap heap, hash_map<K, V, Parts>* map, stream_view on = {}) {
+void destroy(Heap upstream, hash_map<K, V, Parts>* map, stream_view on = {}) {
   using namespace map_parts;
-  if constexpr (hash_map<K, V, Parts>::in_blocks) take_together(heap, map, on, drop_all{});
-  take_by_one(heap, map, on, forget_all{false});
-  take_by_one(heap, map, on, adopt_levels{});
+  if constexpr (hash_map<K, V, Parts>::in_blocks) take_together(upstream, map, on, drop_all{});
+  take_by_one(upstream, map, on, forget_all{false});
+  take_by_one(upstream, map, on, adopt_levels{});
 }
 
 /// Counts what is in the map; waits for it.

@@ -29,10 +29,10 @@ struct link {
 template <class V, class Parts>
 struct of_lists : Parts {
   template <class Heap>
-  WARPHEAP_DEVICE static void drop(Heap const& heap, link<V>*& first) {
+  WARPHEAP_DEVICE static void drop(Heap const& upstream, link<V>*& first) {
     for (auto* each = first; each;) {
       auto* const next = each->next;
-      heap.free(each);
+      upstream.free(each);
       each = next;
     }
   }
@@ -63,12 +63,12 @@ class hash_multimap : public hash_map<K, map_parts::link<V>*, map_parts::of_list
   /// Inserts a value of the key, beside those that it has. False if the heap refused; the map is
   /// then as before.
   template <container_heap Heap>
-  WARPHEAP_DEVICE bool insert(Heap const& heap, K const& key, V const& value) {
-    auto* const made = static_cast<link*>(heap.malloc(sizeof(link)));
+  WARPHEAP_DEVICE bool insert(Heap const& upstream, K const& key, V const& value) {
+    auto* const made = static_cast<link*>(upstream.malloc(sizeof(link)));
     if (!made) return false;
-    link** const list = find_or_insert(heap, key, nullptr);
+    link** const list = find_or_insert(upstream, key, nullptr);
     if (!list) {
-      heap.free(made);
+      upstream.free(made);
       return false;
     }
     atomic_ref<link*> const first{*list};

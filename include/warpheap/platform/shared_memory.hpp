@@ -31,11 +31,16 @@ using shared_type = T;
 template <class T>
 class shared_array {
  public:
+  /// Of `size` elements from `begin` on.
   WARPHEAP_DEVICE shared_array(T* begin, u32 size) : begin_{begin}, size_{size} {}
 
+  /// How many elements there are.
   WARPHEAP_DEVICE u32 size() const { return size_; }
+  /// The first element.
   WARPHEAP_DEVICE T* data() const { return begin_; }
+  /// The first element.
   WARPHEAP_DEVICE T* begin() const { return begin_; }
+  /// Behind the last element.
   WARPHEAP_DEVICE T* end() const { return begin_ + size_; }
   /// An index from size() on ends the kernel, but under NDEBUG.
   WARPHEAP_DEVICE T& operator[](u32 i) const {

@@ -165,6 +165,7 @@ struct launch_shape {
   extent block_extent{};  ///< of `threads`: blockDim
   extent grid_extent{};   ///< of `blocks`: gridDim
 
+  /// Whether its threads and blocks fill the rows of their extents.
   WARPHEAP_HOST_DEVICE constexpr bool has_whole_rows() const {
     return block_extent.divides(threads) && grid_extent.divides(blocks);
   }

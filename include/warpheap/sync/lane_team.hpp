@@ -63,14 +63,18 @@ class whole_block {
   static_assert(Threads % warp_lanes == 0, "whole_block: a thread block of whole warps");
 
  public:
+  /// Threads of the thread block.
   static constexpr u32 size = Threads;
   /// Words of scratch: what one lane tells all, and the votes of each warp.
   static constexpr u32 scratch_words = 1 + size / warp_lanes;
 
+  /// `scratch` has scratch_words words.
   WARPHEAP_DEVICE explicit whole_block(u64* scratch) : scratch_{scratch} {}
 
+  /// The calling thread's number in its thread block.
   WARPHEAP_DEVICE u32 rank() const { return simt::thread_index(); }
 
+  /// As of every lane_team.
   WARPHEAP_DEVICE votes vote(bool predicate) const {
     auto const own = whole_warp{}.vote(predicate);
     if (simt::lane_id() == 0) scratch_[1 + simt::warp_id()] = own.all;
@@ -84,6 +88,7 @@ class whole_block {
     return sum;
   }
 
+  /// As of every lane_team.
   WARPHEAP_DEVICE u64 from_first(u64 value) const {
     if (rank() == 0) scratch_[0] = value;
     simt::sync_block();
@@ -92,6 +97,7 @@ class whole_block {
     return told;
   }
 
+  /// All threads of the thread block arrive.
   WARPHEAP_DEVICE void sync() const { simt::sync_block(); }
 
  private:

@@ -55,8 +55,10 @@ struct binary_fraction {
   i32 exponent;
   bool is_negative, is_finite;
 
-  WARPHEAP_HOST_DEVICE explicit constexpr binary_fraction(double value) {
-    u64 const bits = __builtin_bit_cast(u64, value);
+  WARPHEAP_HOST_DEVICE explicit binary_fraction(double value) {
+    // Byte by byte: CUDA 12.0 has no __builtin_bit_cast.
+    u64 bits = 0;
+    for (u32 i = 0; i < sizeof bits; ++i) reinterpret_cast<u8*>(&bits)[i] = reinterpret_cast<u8 const*>(&value)[i];
     u32 const field = static_cast<u32>(bits >> mantissa_bits) & most_exponent;
     u64 const low = bits & low_mask(mantissa_bits);
     // Subnormal numbers have the exponent of the smallest normal ones, and no hidden bit.
@@ -160,7 +162,7 @@ class large_integer {
 }  // namespace number_text_parts
 
 /// Characters that write_fixed() may use for this number, at most.
-WARPHEAP_HOST_DEVICE constexpr u32 most_fixed_chars(double value, u32 decimals) {
+WARPHEAP_HOST_DEVICE inline u32 most_fixed_chars(double value, u32 decimals) {
   number_text_parts::binary_fraction const number{value};
   return number.is_finite ? 2 + number.most_digits() + decimals : 4;
 }

@@ -92,7 +92,7 @@ class leading_number {
     constexpr long too_large = 1'000'000;
     long value = 0;
     auto const error = std::from_chars(digits.data(), digits.data() + digits.size(), value).ec;
-    return error == std::errc{} ? std::min(value, too_large) : too_large;
+    return error == std::errc{} ? (std::min)(value, too_large) : too_large;
   }
 
   static bool multiply(u64& value, u64 factor) {

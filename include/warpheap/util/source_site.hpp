@@ -16,9 +16,11 @@ struct source_site {
   char const* file = nullptr;  ///< readable where the call was made; nullptr: unknown
   u32 line = 0;                ///< 0: `file` is a name that was given
 
+  /// An unknown place.
   source_site() = default;
   /// A name in place of a line; a string literal, or a text that outlives the heap.
   WARPHEAP_HOST_DEVICE constexpr source_site(char const* name) : file{name} {}
+  /// Line `at` of the file `in`.
   WARPHEAP_HOST_DEVICE constexpr source_site(char const* in, u32 at) : file{in}, line{at} {}
 
   /// The line of the call in which this is a default argument.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `warpheap run` as its users meet it.
+#include <csignal>
+
 #include "run_fixture.hpp"
 
 namespace warpheap::tool { namespace {
@@ -46,7 +48,20 @@ TEST_F(RunProgram, SettingsOfTheHeapAreHandedOn) {
   started("library=calling.fat", "address", "--quiet --grow 8GiB");
   EXPECT_THAT(calls(), Contains("heap: WARPHEAP_SIZE is 8GiB"));
   EXPECT_THAT(contents(folder / "calls"), HasSubstr("heap: WARPHEAP_GROW is 1\n"));
+  started("library=calling.fat", "address", "--quiet --grow 0");
+  EXPECT_THAT(calls(), Not(Contains(StartsWith("heap: WARPHEAP_SIZE"))));
+  EXPECT_THAT(contents(folder / "calls"), HasSubstr("heap: WARPHEAP_GROW is 0\n"));
+  set("WARPHEAP_SIZE", "3GiB");
+  started("library=calling.fat", "address", "--quiet --grow 8GiB");
+  EXPECT_THAT(calls(), Contains("heap: WARPHEAP_SIZE is 3GiB"));
+  EXPECT_THAT(calls(), Contains("heap: WARPHEAP_GROW is 8GiB"));
 }
+
+TEST_F(RunProgram, SignalsThatTheToolIgnoresAreNotIgnored) {
+  EXPECT_EQ(run("run --quiet sh -c 'kill -s PIPE $$; exit 3'").status, 128 + SIGPIPE);
+}
+
+TEST_F(RunProgram, HelpIsThatOfTheCommand) { EXPECT_EQ(run("help run true").out, run("run --help").out); }
 
 TEST_F(RunProgram, SettingsThatTheArchiveRefusesAreRefused) {
   set("FAKE_SETTINGS_FAULT", "WARPHEAP_SIZE: 'much' is not a size");

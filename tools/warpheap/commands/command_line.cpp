@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <new>
@@ -92,7 +93,10 @@ int dispatch(int count, char const* const* arguments, program_parts const& parts
   for (auto const add : parts.commands) add(app, status);
   add_help(app, [&](std::vector<char const*> words) {
     words.insert(words.begin(), arguments[0]);
-    words.push_back("--help");
+    // Behind a program's name it would be the program's. Scenarios come before it.
+    bool const has_scenarios = words.size() > 1 && std::string_view{words[1]} == "bench";
+    words.insert(has_scenarios ? words.end() : words.begin() + std::min<std::ptrdiff_t>(2, std::ssize(words)),
+                 "--help");
     status = dispatch(static_cast<int>(words.size()), words.data(), parts, command_name);
   });
   // Set after the commands are added, or their help would end with it as well.

@@ -10,14 +10,17 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <thread>
 
 #include "cli/child_run.hpp"
+#include "cli/interruption.hpp"
 #include "cli/numbers.hpp"
 #include "cli/standard_output.hpp"
 #include "cli/usage_error.hpp"
@@ -94,13 +97,15 @@ std::vector<std::string> settings(run_flags const& flags) {
   std::vector<std::string> made{
       fmt::format("LD_PRELOAD={}{}{}", found.library, others == nullptr ? "" : ":", others == nullptr ? "" : others),
       "WARPHEAP_ARCHIVE=" + found.archive};
-  // --grow alone: up to that, and a part of it at first.
-  auto const size = flags.size.empty() ? flags.grow : flags.size;
-  auto const grow = flags.size.empty() && !flags.grow.empty() ? "1" : flags.grow;
-  if (!size.empty()) made.push_back("WARPHEAP_SIZE=" + size);
-  // The program allocates of the same memory, so the heap takes what its kernels need.
-  bool const is_said = !size.empty() || std::getenv("WARPHEAP_SIZE") || std::getenv("WARPHEAP_GROW");
-  if (!grow.empty() || !is_said) made.push_back("WARPHEAP_GROW=" + (is_said ? grow : "1"));
+  // --grow LIMIT alone: up to that, and a part of it at first. Without either the heap takes what
+  // its kernels need, since the program allocates of the same memory.
+  bool const has_size = !flags.size.empty() || std::getenv("WARPHEAP_SIZE") != nullptr;
+  bool const is_limit = !flags.grow.empty() && flags.grow != "0" && flags.grow != "1";
+  bool const is_said = has_size || !flags.grow.empty() || std::getenv("WARPHEAP_GROW") != nullptr;
+  if (!flags.size.empty()) made.push_back("WARPHEAP_SIZE=" + flags.size);
+  else if (is_limit && !has_size) made.push_back("WARPHEAP_SIZE=" + flags.grow);
+  if (!is_said || (is_limit && !has_size)) made.emplace_back("WARPHEAP_GROW=1");
+  else if (!flags.grow.empty()) made.push_back("WARPHEAP_GROW=" + flags.grow);
   if (flags.forgiving) made.emplace_back("WARPHEAP_FORGIVING=1");
   if (flags.verbose) made.emplace_back("WARPHEAP_RUN_VERBOSE=1");
   if (!flags.quiet) made.emplace_back("WARPHEAP_REPORT=1");
@@ -187,6 +192,9 @@ void expect_loader(std::string const& name) {
   arguments.reserve(line.size() + 1);
   for (auto& each : line) arguments.push_back(each.data());
   arguments.push_back(nullptr);
+  // What this program ignores, the other need not.
+  for (int const signal : {SIGPIPE, SIGXFSZ})
+    if (!is_ignored_from_outside(signal)) std::signal(signal, SIG_DFL);
   execvp(arguments[0], arguments.data());
   throw usage_error{fmt::format("{} cannot be run: {}", line[0], std::strerror(errno))};
 }
@@ -198,19 +206,34 @@ struct timed_run {
   double seconds;
 };
 
+/// Takes the lines of ours out of a program's output. They may stand within a line of the
+/// program's, as its streams are written in pieces.
+std::string take_ours(std::string& output) {
+  std::string taken;
+  for (std::string_view const begin : {"warpheap run: ", "warpheap: at most "})
+    for (auto at = output.find(begin); at != std::string::npos; at = output.find(begin, at)) {
+      auto const end = std::min(output.find('\n', at), output.size() - 1) + 1;
+      taken += output.substr(at, end - at);
+      output.erase(at, end - at);
+    }
+  return taken;
+}
+
 timed_run run_timed(std::vector<std::string> const& line, std::vector<std::string> const& environment) {
   using clock = std::chrono::steady_clock;
-  std::atomic<bool> const wanted{true};
+  deferred_interruption const interruption;
+  std::atomic<bool> wanted{true};
+  std::jthread const watch{[&](std::stop_token const& ends) {
+    while (!ends.stop_requested() && wanted) {
+      if (interruption.signal() != 0) wanted = false;
+      std::this_thread::sleep_for(std::chrono::milliseconds{10});
+    }
+  }};
   auto const begin = clock::now();
   timed_run made{run_child(line, environment, std::chrono::hours{24}, wanted), {}, 0};
   made.seconds = std::chrono::duration<double>(clock::now() - begin).count();
-  std::istringstream all{made.outcome.output};
-  std::string programs;
-  for (std::string each; std::getline(all, each);) {
-    bool const is_ours = each.starts_with("warpheap run: ") || each.starts_with("warpheap: ");
-    (is_ours ? made.said : programs) += each + "\n";
-  }
-  made.outcome.output = programs;
+  if (int const signal = interruption.signal()) die_of(signal);
+  made.said = take_ours(made.outcome.output);
   return made;
 }
 
@@ -236,6 +259,8 @@ std::vector<u8> contents_of(std::string const& path) {
   return {std::istreambuf_iterator<char>{file}, {}};
 }
 
+constexpr std::string_view keeps = "keeps CUDA's heap: ";
+
 /// What would become of a code.
 std::string prospect(device_code const& code, u32 arch, relink::heap_archive const& archive) {
   try {
@@ -243,7 +268,7 @@ std::string prospect(device_code const& code, u32 arch, relink::heap_archive con
     relink::relinked(code, archive, arch);
     return code.kind == code_kind::cubin ? "would be linked" : "would be compiled and linked";
   } catch (relink::unusable_code const& fault) {
-    return fmt::format("keeps CUDA's heap: {}", fault.what());
+    return fmt::format("{}{}", keeps, fault.what());
   }
 }
 
@@ -257,6 +282,23 @@ std::string callers(device_code const& code) {
   }
 }
 
+/// Lists what a fat binary holds.
+void add_codes(std::string const& path, std::vector<device_code> const& codes, u32 arch,
+               relink::heap_archive const& archive, text_table& table) {
+  auto const* const taken = relink::code_for(codes, arch);
+  auto const told = taken == nullptr ? "" : prospect(*taken, arch, archive);
+  // As in a run, PTX is taken where machine code cannot be linked.
+  bool const needs_text = told.starts_with(keeps);
+  for (auto const& code : codes) {
+    bool const is_text = needs_text && &code == relink::text_for(codes, arch) && &code != taken;
+    auto what = fmt::format("not taken on sm_{}", arch);
+    if (&code == taken) what = told;
+    if (is_text) what = prospect(code, arch, archive);
+    table.add(
+        {path, fmt::format("{}_{}", code.kind == code_kind::cubin ? "sm" : "compute", code.arch), what, callers(code)});
+  }
+}
+
 /// Lists the device code of a file.
 void check_file(std::string const& path, u32 arch, relink::heap_archive const& archive, text_table& table) {
   auto const bytes = contents_of(path);
@@ -267,12 +309,7 @@ void check_file(std::string const& path, u32 arch, relink::heap_archive const& a
     throw usage_error{fmt::format("{}: {}", path, fault.what())};
   }
   if (found.empty()) throw usage_error{fmt::format("{} has no device code of CUDA's", path)};
-  for (auto const& codes : found)
-    for (auto const& code : codes) {
-      bool const is_taken = &code == relink::code_for(codes, arch);
-      table.add({path, fmt::format("{}_{}", code.kind == code_kind::cubin ? "sm" : "compute", code.arch),
-                 is_taken ? prospect(code, arch, archive) : fmt::format("not taken on sm_{}", arch), callers(code)});
-    }
+  for (auto const& codes : found) add_codes(path, codes, arch, archive, table);
 }
 
 /// The compute capability that is asked for, or that of the first GPU.

@@ -60,6 +60,7 @@ struct bound_context {
   warpheap_heap* heap;        ///< nullptr if it could not be made
   std::string fault;          ///< then why
   size_t libraries;           ///< that are bound, of those that were loaded, in their order
+  bool is_said = false;       ///< that a launch found no heap
 };
 
 /// Never destroyed: the program's threads may launch kernels until the process is gone.
@@ -105,7 +106,12 @@ void ensure_entry(void* context) {
   constexpr std::chrono::seconds patience{5};
   auto const number = number_of(context);
   warpheap_heap* stale = nullptr;
-  bound_context made{number, nullptr, {}, 0};
+  bound_context made{number, nullptr, {}, 0, false};
+  {
+    std::lock_guard const lock{all().mutex};
+    if (has_entry(context, number, stale)) return;
+  }
+  destroy(std::exchange(stale, nullptr));
   {
     std::unique_lock const alone{all().making, patience};
     {
@@ -134,14 +140,32 @@ bound_context& entry_of(void* context) {
   return found->second;
 }
 
-/// With the lock. Binds those that are not bound yet, each once; returns why the last one that
-/// could not be bound was not.
+/// With the lock. Binds those that are not bound yet, each once; returns why the last library
+/// could not be bound now.
 std::string bind_libraries(bound_context& entry) {
   std::string fault;
-  while (entry.libraries < all().libraries.size())
-    if (functions().bind_library(entry.heap, all().libraries[entry.libraries++]) != WARPHEAP_OK)
-      fault = functions().last_error();
+  while (entry.libraries < all().libraries.size()) {
+    if (!fault.empty()) say("kernels get no memory: " + fault);
+    bool const bound = functions().bind_library(entry.heap, all().libraries[entry.libraries++]) == WARPHEAP_OK;
+    fault = bound ? "" : functions().last_error();
+  }
   return fault;
+}
+
+/// Makes the context's heap, if libraries were loaded, and binds them. Why one has none, said to
+/// one launch.
+std::string bind_before_launch(void* context) {
+  {
+    std::lock_guard const lock{all().mutex};
+    if (all().libraries.empty()) return {};
+  }
+  ensure_entry(context);
+  std::lock_guard const lock{all().mutex};
+  auto const found = all().contexts.find(context);
+  if (found == all().contexts.end()) return {};
+  auto& entry = found->second;
+  if (entry.heap != nullptr) return bind_libraries(entry);
+  return std::exchange(entry.is_said, true) ? "" : entry.fault;
 }
 
 /// Whether heaps may be made and libraries bound now. A first launch may be recorded, and a
@@ -183,6 +207,7 @@ bool has_heap() {
 bool module_loaded(void* module) {
   return is_bound([module] {
     auto* const context = current_context();
+    if (!may_bind(context)) throw std::runtime_error{"a module is loaded while a stream is captured"};
     ensure_entry(context);
     std::lock_guard const lock{all().mutex};
     if (functions().bind_module(entry_of(context).heap, module) != WARPHEAP_OK)
@@ -229,16 +254,7 @@ void before_launch(void* stream) noexcept {
   if (!may_bind(context) || is_captured(stream)) return;
   own_captures const relaxed;
   try {
-    bool is_needed = false;
-    {
-      std::lock_guard const lock{all().mutex};
-      is_needed = !all().libraries.empty();
-    }
-    if (is_needed) {
-      ensure_entry(context);
-      std::lock_guard const lock{all().mutex};
-      if (auto const fault = bind_libraries(entry_of(context)); !fault.empty()) throw std::runtime_error{fault};
-    }
+    if (auto const fault = bind_before_launch(context); !fault.empty()) say("kernels get no memory: " + fault);
   } catch (std::exception const& fault) {
     say(std::string{"kernels get no memory: "} + fault.what());
   }

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <iterator>
 #include <utility>
@@ -292,15 +293,28 @@ void* hooked(std::string_view name, void* real) {
   return hook == nullptr ? real : hook->before(real);
 }
 
-void* true_dlsym(void* handle, char const* name) {
-  using function = void* (*)(void*, char const*);
-  static auto const found = [] {
-    // Since glibc 2.34 it is in libc, before that in libdl; on arm64 libdl's is of 2.17.
-    for (char const* const version : {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17"})
-      if (auto* const made = dlvsym(RTLD_NEXT, "dlsym", version)) return reinterpret_cast<function>(made);
-    return static_cast<function>(nullptr);
-  }();
-  return found(handle, name);
+using dlsym_type = void*(void*, char const*);
+
+/// Nothing here holds a lock, as that of a static variable that is being made, while the loader may
+/// have its own.
+dlsym_type* true_function() {
+  static std::atomic<dlsym_type*> found{nullptr};
+  if (auto* const made = found.load(std::memory_order_relaxed)) return made;
+  // Since glibc 2.34 it is in libc, before that in libdl; on arm64 libdl's is of 2.17.
+  for (char const* const version : {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17"})
+    if (auto* const made = reinterpret_cast<dlsym_type*>(dlvsym(RTLD_NEXT, "dlsym", version))) {
+      found.store(made, std::memory_order_relaxed);
+      return made;
+    }
+  return nullptr;
+}
+
+void* true_dlsym(void* handle, char const* name) { return true_function()(handle, name); }
+
+/// A function of the driver, found once.
+void* driver_function_once(std::atomic<void*>& found, char const* name) {
+  if (found.load(std::memory_order_relaxed) == nullptr) found.store(driver_function(name), std::memory_order_relaxed);
+  return found.load(std::memory_order_relaxed);
 }
 
 }  // namespace warpheap::preload
@@ -313,7 +327,7 @@ void* true_dlsym(void* handle, char const* name) {
 WARPHEAP_EXPORTED void* dlsym(void* handle, char const* name) {
   using namespace warpheap::preload;
   if (handle == RTLD_NEXT || !is_hooked(name)) {
-    static auto* const real = reinterpret_cast<void* (*)(void*, char const*)>(true_dlsym(RTLD_NEXT, "dlsym"));
+    auto* const real = true_function();
     return real(handle, name);
   }
   void* const found = true_dlsym(handle, name);
@@ -328,7 +342,8 @@ WARPHEAP_EXPORTED void* dlsym(void* handle, char const* name) {
 #define WARPHEAP_DRIVER_FUNCTION(symbol, hook, parameters, ...)                      \
   WARPHEAP_EXPORTED int symbol parameters {                                          \
     using namespace warpheap::preload;                                               \
-    static auto* const real = driver_function(#symbol);                              \
+    static std::atomic<void*> found{nullptr};                                        \
+    void* const real = driver_function_once(found, #symbol);                         \
     if (real == nullptr) return not_found;                                           \
     return hook::run(reinterpret_cast<driver_function_of<hook>>(real), __VA_ARGS__); \
   }

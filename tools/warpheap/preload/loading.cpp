@@ -40,10 +40,7 @@ std::vector<u8> relinked_of(std::vector<device_code> const& codes, unsigned arch
     say_more("relinked " + name_of(code));
     return made;
   } catch (relink::unusable_code const& fault) {
-    std::vector<device_code> texts;
-    std::ranges::copy_if(codes, std::back_inserter(texts),
-                         [](auto const& each) { return each.kind == code_kind::ptx; });
-    auto const* const text = relink::code_for(texts, arch);
+    auto const* const text = relink::text_for(codes, arch);
     if (code.kind == code_kind::ptx || text == nullptr)
       throw relink::unusable_code{name_of(code) + ": " + fault.what()};
     say_more(name_of(code) + ": " + fault.what() + "; its PTX is compiled");

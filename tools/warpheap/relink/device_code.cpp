@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "elf_view.hpp"
 
@@ -42,22 +43,27 @@ static_assert(sizeof(fat_entry) == 64);
 
 constexpr u64 most_decompressed_bytes = u64{1} << 32;
 
-/// A function of a library that nearly every system has, and none needs at compile time.
+/// A function of a library that nearly every system has, and none needs at compile time. No lock is
+/// held while the loader has its own.
 template <class Function>
-Function* function_of(char const* library, char const* name) {
+Function* function_of(std::atomic<Function*>& found, char const* library, char const* name) {
+  if (auto* const made = found.load(std::memory_order_relaxed)) return made;
   auto* const handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-  return handle == nullptr ? nullptr : reinterpret_cast<Function*>(dlsym(handle, name));
+  auto* const made = handle == nullptr ? nullptr : reinterpret_cast<Function*>(dlsym(handle, name));
+  found.store(made, std::memory_order_relaxed);
+  return made;
 }
 
 std::string decompress(u64 compression, std::span<u8 const> from, std::vector<u8>& to) {
   if (compression & fat_entry::zstd) {
-    static auto* const decode =
-        function_of<size_t(void*, size_t, void const*, size_t)>("libzstd.so.1", "ZSTD_decompress");
+    static std::atomic<size_t (*)(void*, size_t, void const*, size_t)> found{nullptr};
+    auto* const decode = function_of(found, "libzstd.so.1", "ZSTD_decompress");
     if (decode == nullptr) return "it is compressed by zstd, and libzstd.so.1 is not on this machine";
     if (decode(to.data(), to.size(), from.data(), from.size()) == to.size()) return {};
     return "zstd cannot decompress it";
   }
-  static auto* const decode = function_of<int(char const*, char*, int, int)>("liblz4.so.1", "LZ4_decompress_safe");
+  static std::atomic<int (*)(char const*, char*, int, int)> found{nullptr};
+  auto* const decode = function_of(found, "liblz4.so.1", "LZ4_decompress_safe");
   if (decode == nullptr) return "it is compressed by LZ4, and liblz4.so.1 is not on this machine";
   int const made = decode(reinterpret_cast<char const*>(from.data()), reinterpret_cast<char*>(to.data()),
                           static_cast<int>(from.size()), static_cast<int>(to.size()));
@@ -185,7 +191,7 @@ std::vector<std::vector<device_code>> codes_of_file(std::span<u8 const> file) {
   elf_view const elf{file};
   std::vector<std::vector<device_code>> found;
   for (auto const& section : elf.sections()) {
-    // Beside it __nv_relfatbin has what the device linker made it of.
+    // __nv_relfatbin has what the device linker made this of.
     if (elf.name(section) != ".nv_fatbin") continue;
     auto rest = elf.contents(section);
     while (rest.size() >= sizeof(fat_header)) {
@@ -201,6 +207,13 @@ std::vector<std::vector<device_code>> codes_of_file(std::span<u8 const> file) {
     }
   }
   return found;
+}
+
+device_code const* text_for(std::vector<device_code> const& codes, u32 arch) {
+  device_code const* best = nullptr;
+  for (auto const& each : codes)
+    if (each.kind == code_kind::ptx && each.arch <= arch && (best == nullptr || each.arch > best->arch)) best = &each;
+  return best;
 }
 
 device_code const* code_for(std::vector<device_code> const& codes, u32 arch) {

@@ -56,4 +56,8 @@ std::vector<std::vector<device_code>> codes_of_file(std::span<u8 const> file);
 /// there, else the newest PTX that can be compiled for it; nullptr if there is neither.
 device_code const* code_for(std::vector<device_code> const& codes, u32 arch);
 
+/// The newest PTX that can be compiled for it, which is taken where machine code cannot be linked;
+/// nullptr if there is none.
+device_code const* text_for(std::vector<device_code> const& codes, u32 arch);
+
 }  // namespace warpheap::relink

@@ -24,11 +24,13 @@ struct jit_library {
 constexpr int input_cubin = 1, input_ptx = 2;  // nvJitLinkInputType
 
 void* open_library() {
-  char const* const asked = std::getenv("WARPHEAP_NVJITLINK");
+  if (char const* const asked = std::getenv("WARPHEAP_NVJITLINK"); asked != nullptr && *asked != 0) {
+    if (auto* const handle = dlopen(asked, RTLD_NOW | RTLD_LOCAL)) return handle;
+    throw unusable_code{std::string{"WARPHEAP_NVJITLINK: "} + dlerror()};
+  }
   for (char const* const name :
-       {asked, "libnvJitLink.so.13", "libnvJitLink.so.12", "libnvJitLink.so", "/usr/local/cuda/lib64/libnvJitLink.so"})
-    if (name != nullptr && *name != 0)
-      if (auto* const handle = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return handle;
+       {"libnvJitLink.so.13", "libnvJitLink.so.12", "libnvJitLink.so", "/usr/local/cuda/lib64/libnvJitLink.so"})
+    if (auto* const handle = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return handle;
   throw unusable_code{
       "libnvJitLink.so, which links device code, is not found: install the CUDA toolkit, or set WARPHEAP_NVJITLINK to "
       "its path"};

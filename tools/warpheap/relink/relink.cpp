@@ -227,6 +227,8 @@ bool calls_heap(device_code const& code) {
 }
 
 std::vector<u8> relinked(device_code const& code, heap_archive const& archive, u32 arch) {
+  if (!code.fault.empty()) throw unusable_code{code.fault};
+  if (code.bytes.empty()) throw unusable_code{"it is empty"};
   auto const with = archive.cubin_for(arch);
   return code.kind == code_kind::cubin ? relinked_cubin(code.bytes, with, arch) : relinked_ptx(code.bytes, with, arch);
 }

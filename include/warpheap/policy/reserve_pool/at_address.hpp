@@ -15,6 +15,7 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace reserve_pool 
 /// Owns addresses of the current device, all with memory. Movable.
 class at_address {
  public:
+  /// In names of variants.
   static constexpr char const* name = "at_address";
   /// A heap over it can be restored in another process.
   static constexpr bool takes_address = true;
@@ -22,6 +23,7 @@ class at_address {
   /// second heap of a process, it begins anywhere.
   static constexpr u64 usual_address = u64{1} << 45;
 
+  /// A pool that begins at usual_address.
   at_address() = default;
   /// A pool that begins at `address`, a multiple of 2 MiB. On CUDA it takes 32 MiB of addresses at
   /// least.
