@@ -35,13 +35,14 @@ class allocator : public waiting_base {
  public:
   using waiting_base::waiting_base;
 
-  /// The same heap, with options.
+  /// This heap, with these options.
   WARPHEAP_HOST allocator with(options const& wanted) const {
     allocator made = *this;
     made.options_ = wanted;
     return made;
   }
-  /// The same heap, whose calls never wait. `no_growth` is zero (archive.A1).
+  /// This heap without waits: a call that finds no memory is refused at once. `no_growth` is zero
+  /// (archive.A1).
   WARPHEAP_HOST allocator without_growth(growth_state* no_growth) const {
     return allocator{creation(), oom_type{no_growth}}.with(options_);
   }

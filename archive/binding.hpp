@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host finds behind the name warpheap_device_heap in each module that has the archive: who
-// compiled it, and the place for the heap.
+// What the host finds behind the name warpheap_device_heap in each module that has the archive: the
+// version that compiled it, and the place for the heap.
 //
-//   archive.A2  The stamp is constant. The host writes the bytes of the heap, and no others, and only
-//       where the stamp and the size are its own: a heap of another version lies otherwise.
+//   archive.A2  The stamp is constant. The host writes the bytes of the heap, and no others, and
+//       only where the stamp and the size are its own: a heap of another version lies otherwise.
 #pragma once
 
 #include <warpheap/heap/bound_heap.hpp>

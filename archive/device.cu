@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The archive: malloc and its kin of device code, compiled with -rdc=true, for programs that cannot
-// include a C++20 header. Their kernels are linked with it as they are. nvcc turns each new and delete
-// into calls of malloc, free and __cuda_syscall_aligned_malloc. warpheap.h declares the names.
+// include a C++20 header. Their kernels are linked with it as they are. nvcc turns each new and
+// delete into calls of malloc, free and __cuda_syscall_aligned_malloc. warpheap.h declares the
+// names.
 //
 // override_names.hpp says which registers these functions may use (override.N1, override.N2).
 #include "binding.hpp"

@@ -58,8 +58,8 @@ class lasting_words {
   std::unique_ptr<u64, share_no_more> is_shared_;  ///< destroyed before the memory is freed
 };
 
-/// Writes zeros beside kernels that run. A memset is a kernel, for which there may be no room; copies
-/// from the host need none. Movable.
+/// Writes zeros beside kernels that run. A memset is a kernel, for which there may be no room;
+/// copies from the host need none. Movable.
 class zero_writer {
  public:
   /// Throws out_of_memory.

@@ -13,14 +13,15 @@ import compilers
 
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
 CXX = (".hpp", ".cuh", ".cpp", ".cu")
-MARKS = {CXX: "//", ".html": "{#", ".css": "/*"}  # how a comment begins; .html are templates
+MARKS = {CXX: "//", (".h", ".c"): "/*", ".html": "{#", ".css": "/*"}  # how a comment begins; .html are templates
 RULES = {  # a fault's pattern, and what to say of it
     r"\bnamespace\s[\w:\s]*::\s*inline\b": "ctags finds nothing behind a::inline b; write a { inline namespace b {",
     r'^#include "[^"]*\.cpp"': "a source that includes another",
     r"^namespace warpheap \{\n(?:.*\n)*?namespace detail \{": "a detail beside the backend's: which is meant depends on what comes first",
 }
 NO_CODE = re.compile(r"""//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\\n])'""", re.DOTALL)
-INNERMOST = re.compile(r"[(\[][^()\[\]]*[)\]]")
+# Braces of values first, then brackets around those of statements.
+INNERMOST = re.compile(r"[(\[][^()\[\]{}]*[)\]]|(?<=\w)\{[^(){}\[\];]*\}"), re.compile(r"[(\[][^()\[\]]*[)\]]")
 CONDITIONAL_IN_ANOTHER = re.compile(r"\?[^,;{}()\[\]]*[?@]")  # @: a pair of brackets with one
 
 
@@ -37,11 +38,12 @@ def nested(root, names):
     found = set()
     for name in names:
         text = NO_CODE.sub(lambda part: "\n" * part[0].count("\n"), (root / name).read_text())
-        unfolded = None
-        while text != unfolded:
-            found |= {f"{name}:{len(text[: at.end()].splitlines())}" for at in CONDITIONAL_IN_ANOTHER.finditer(text)}
-            unfolded = text
-            text = INNERMOST.sub(lambda part: "@" * bool(set("?@") & set(part[0])) + "\n" * part[0].count("\n"), text)
+        for innermost in INNERMOST:
+            unfolded = None
+            while text != unfolded:
+                found |= {f"{name}:{len(text[: at.end()].splitlines())}" for at in CONDITIONAL_IN_ANOTHER.finditer(text)}
+                unfolded = text
+                text = innermost.sub(lambda part: "@" * bool(set("?@") & set(part[0])) + "\n" * part[0].count("\n"), text)
     return sorted(found)
 
 
@@ -75,13 +77,14 @@ def negative_test():
         "pointer.cu": good.replace("* p", " *p"),
         "hidden.hpp": "namespace a::inline b {\nint c;\n}\n",
         "chain.hpp": "int f(int a) { return a < 0 ? 0 : a < 9 ? a : 9; }\n",
+        "values.hpp": "int f(int a) { return g(a < 0 ? int{0} : a < 9 ? int{a} : 9); }\n",
         "operand.cpp": "// g?\nint g(int a) { return a ? f(2, a < 9 ? 1 : 0) : 0; }\n",
         "includes.cpp": '#include "spaced.cpp"\n',
         "second.hpp": "namespace warpheap {\n\nnamespace detail {\nint c;\n}\n\n}  // namespace warpheap\n",
     }
     files = {name: line + text for name, text in sources.items()}
     files |= {"bare.cpp": good, "late.cu": good + line, "good": f"#!/bin/sh\n# {LICENCE}\nls\n", "bare": "#!/bin/sh\nls\n", "other.py": line}
-    expected = ["bare", "bare.cpp", "chain.hpp", "hidden.hpp", "includes.cpp", "late.cu", "operand.cpp", "other.py", "pointer.cu", "second.hpp", "spaced.cpp"]
+    expected = ["bare", "bare.cpp", "chain.hpp", "hidden.hpp", "includes.cpp", "late.cu", "operand.cpp", "other.py", "pointer.cu", "second.hpp", "spaced.cpp", "values.hpp"]
     with compilers.folder_of({".clang-format": (compilers.ROOT / ".clang-format").read_text(), **files}) as root:
         said = faults(root, [name for name in files if name.endswith(CXX)], ["good", "bare", "other.py"])
     caught = {name for name in files for text in said if re.search(rf"^{re.escape(name)}:", text, re.MULTILINE)}

@@ -149,7 +149,6 @@ def tracked(*patterns):
 
 
 def sources():
-    """Every C++ and CUDA source of the project, relative to its root."""
-    folders = ["include", "tests", "tools", "examples", "bench"]
-    found = [path for folder in folders for path in (ROOT / folder).rglob("*")]
-    return sorted(path.relative_to(ROOT).as_posix() for path in found if path.suffix in (".hpp", ".cuh", ".cpp", ".cu"))
+    """Every C, C++ and CUDA source of the project, relative to its root."""
+    found = tracked("*.hpp", "*.cuh", "*.cpp", "*.cu", "*.h", "*.c")
+    return sorted(name for name in found if not name.startswith("packaging/"))

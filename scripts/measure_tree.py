@@ -122,7 +122,7 @@ def seconds_of_nvcc(root, source):
 def measure(root):
     """{row: figure} of a checkout."""
     edges = includes(root)
-    code = tracked(root, "include", "tests", "tools", "bench", "examples")
+    code = tracked(root, "include", "archive", "tests", "tools", "bench", "examples")
     code_lines = text_of(code, SOURCES).splitlines()
     conditional = sum(re.search(r"\?[^?]*:", check_format.NO_CODE.sub("", line)) is not None for line in code_lines)
     library = branching(root)

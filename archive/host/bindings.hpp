@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The variables in which device code finds a heap.
 //
-//   archive.A3  Every variable on the list holds the heap, or belongs to a module that is gone, or to
-//       device code that was bound to another heap since. Its address may be another's by then: a
-//       variable is written only if it holds a stamp, and unbound only if it holds this heap.
+//   archive.A3  Every variable on the list holds the heap, or belongs to a module that is gone, or
+//       to device code that was bound to another heap since. Its address may be another's by then:
+//       a variable is written only if it holds a stamp, and unbound only if it holds this heap.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA context in which a heap was made. It may be the runtime's or one of cuCtxCreate(), and it
+// The CUDA context in which a heap was made. It may be the runtime's or one of cuCtxCreate(), and
 // may be gone when the heap is used.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A heap of the archive: what is behind warpheap_heap. Its functions throw, and expect its context to
-// be current.
+// A heap of the archive: what is behind warpheap_heap. Its functions throw, and expect its context
+// to be current.
 #pragma once
 
 #include <chrono>
@@ -51,7 +51,7 @@ class heap {
 
   /// statistics() in one line.
   std::string report() { return report_of(statistics(), observer_->rows() != nullptr); }
-  /// The same of the last time, also when the context is gone.
+  /// The last statistics that were read, in one line; also when the context is gone.
   std::string last_report() { return report_of(observer_->last(), observer_->rows() != nullptr); }
 
  private:

@@ -119,7 +119,8 @@ struct reporting_heaps {
     return all.erase(heap) != 0;
   }
 
-  /// At the end of the process, but not of a child that a fork has made: the heaps are its parent's.
+  /// At the end of the process. A child that a fork has made says nothing: the heaps are its
+  /// parent's.
   void report() {
     if (getpid() != process) return;
     std::lock_guard const lock{mutex};

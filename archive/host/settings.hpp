@@ -53,8 +53,8 @@ struct pool_sizes {
   u64 initial, limit, chunk;
 };
 
-/// Whole granules. Throws std::invalid_argument if there is no room for one, or if the limit is below
-/// the size.
+/// Whole granules. Throws std::invalid_argument if there is no room for one, or if the limit is
+/// below the size.
 pool_sizes sizes_for(wishes const& wanted, device_limits const& device);
 
 }  // namespace warpheap::archive

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The derivative of a function that allocates: Enzyme makes it, with memory for the derivatives of the
-// numbers in the block.
+// The derivative of a function that allocates: Enzyme makes it, with memory for the derivatives of
+// the numbers in the block.
 extern "C" __device__ double __enzyme_autodiff(void*, double);
 
 __device__ double sum_of_squares(double x) {

@@ -14,7 +14,7 @@ static void check(warpheap_status status, char const* what) {
   std::exit(1);
 }
 
-// The sum of each row's numbers, which are in a block of the row's own for as long as its thread runs.
+// The sum of each row's numbers, which are in a block of the row's own while its thread runs.
 static unsigned long long sum_rows(unsigned rows, unsigned length) {
   unsigned long long sum = 0;
   Kokkos::parallel_reduce(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program in C++11, whose kernels know nothing of Warpheap: each thread makes a list by `new`, adds it
-// up and deletes it. Its lists need more memory than CUDA's device heap has at first. The host makes
-// the heap, and binds the device code to it, by the archive's C interface.
+// A program in C++11, whose kernels know nothing of Warpheap: each thread makes a list by `new`,
+// adds it up and deletes it. Its lists need more memory than CUDA's device heap has at first. The
+// host makes the heap, and binds the device code to it, by the archive's C interface.
 #include <cstdio>
 #include <cstdlib>
 #include <new>  // has clang's new and delete of device code

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program on alpaka and mallocMC, of which one line names Warpheap: mallocMC's creation policy. Each
-// thread allocates, another kernel checks the contents and frees, and all slots are free again.
+// A program on alpaka and mallocMC, of which one line names Warpheap: mallocMC's creation policy.
+// Each thread allocates, another kernel checks the contents and frees, then all slots are free.
 #include <alpaka/alpaka.hpp>
 #include <mallocMC/mallocMC.hpp>
 

@@ -26,7 +26,8 @@ int main(void) {
   EXPECT(warpheap_settings_from_environment(NULL), WARPHEAP_BAD_ARGUMENT, "settings is NULL");
   EXPECT(warpheap_settings_from_environment(&settings), WARPHEAP_OK, "");
   EXPECT(warpheap_create(NULL, &settings), WARPHEAP_BAD_ARGUMENT, "heap is NULL");
-  EXPECT(warpheap_create_for(WARPHEAP_INTERFACE + 1, &heap, &settings), WARPHEAP_WRONG_VERSION, "interface 2 of warpheap.h");
+  EXPECT(warpheap_create_for(WARPHEAP_INTERFACE + 1, &heap, &settings), WARPHEAP_WRONG_VERSION,
+         "interface 2 of warpheap.h");
   settings.size = "many";
   EXPECT(warpheap_create(&heap, &settings), WARPHEAP_BAD_ARGUMENT, "settings.size: 'many' is not a size");
   settings.size = "1MiB";

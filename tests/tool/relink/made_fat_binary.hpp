@@ -56,7 +56,10 @@ inline void put_entry(byte_list& to, stored_code const& code) {
   put(to, u32{0});  // the version of the code
   put(to, code.arch);
   put(to, u64{0});  // no name
-  put(to, code.how == compression::lz4 ? u64{0x2000} : code.how == compression::zstd ? u64{0x8000} : u64{0});
+  u64 flags = 0;
+  if (code.how == compression::lz4) flags = 0x2000;
+  if (code.how == compression::zstd) flags = 0x8000;
+  put(to, flags);
   put(to, u64{0});
   put(to, is_compressed ? u64{code.bytes.size()} : u64{0});
   to.insert(to.end(), stored.begin(), stored.end());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// relink.R1: each thing that the driver reads, changed in a linked cubin, is told by its name.
+// relink.R1: whatever differs in a linked cubin of what the driver reads, difference() names it.
 #include <gmock/gmock.h>
 
 #include "made_cubin.hpp"
@@ -16,7 +16,7 @@ std::string difference_to(made_cubin const& linked, made_cubin const& original =
   return difference(elf_view{before}, elf_view{after});
 }
 
-/// What is told once `change` is made to a cubin that has no fault.
+/// The difference that is named after `change` was made to a linked cubin that had none.
 template <class Change>
 std::string told(Change change) {
   auto made = restored_cubin();

@@ -92,6 +92,13 @@ TEST_F(RunContexts, AHeapIsNotMadeWhileLaunchesAreRecorded) {
                                    "heap: 1 bound to library 1 in context 0", "driver: launch in context 0"));
 }
 
+TEST_F(RunContexts, AModuleThatIsLoadedWhileLaunchesAreRecordedKeepsItsHeap) {
+  EXPECT_EQ(started("recording=1 module=calling.fat recording=0 launch").err,
+            "warpheap run: kernels keep CUDA's heap: a module is loaded while a stream is captured\n");
+  EXPECT_THAT(calls(), ElementsAre("linker: -arch=sm_90", "driver: module 1, cubin", "driver: module 1 unloaded",
+                                   "driver: module 2, fat binary", "driver: launch in context 0"));
+}
+
 TEST_F(RunContexts, AHeapThatCannotBeMadeAtALaunchIsSaidAndTheKernelRuns) {
   set("FAKE_HEAP_FAULT", "the GPU is full");
   auto const ended = started("no_context library=calling.fat context=0 launch launch threads=2");

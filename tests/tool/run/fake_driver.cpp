@@ -175,6 +175,10 @@ int cuLibraryUnload(void* library) {
   write_down("driver: library %d unloaded", static_cast<object*>(library)->number);
   return success;
 }
+int cuModuleUnload(void* module) {
+  write_down("driver: module %d unloaded", static_cast<object*>(module)->number);
+  return success;
+}
 int cuModuleLoad(void** made, char const* path) { return load_file("module", made, path); }
 int cuModuleLoadData(void** made, void const* image) { return load("module", made, kind_of(image), image); }
 int cuModuleLoadFatBinary(void** made, void const* image) { return load("module", made, kind_of(image), image); }

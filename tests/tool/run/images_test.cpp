@@ -7,6 +7,7 @@ namespace warpheap::tool { namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::StartsWith;
 
 using RunImages = run_test;
 
@@ -140,6 +141,13 @@ TEST_F(RunImages, WhatCannotBeLinkedKeepsItsHeap) {
       ended.err,
       "warpheap run: kernels keep CUDA's heap: machine code for sm_90: nvJitLink fails: error: too many of them\n");
   EXPECT_THAT(calls(), ElementsAre(linked, "driver: library 1, fat binary", launched));
+}
+
+TEST_F(RunImages, ALinkerThatIsNamedIsTheOnlyOne) {
+  set("WARPHEAP_NVJITLINK", path_of("none.so"));
+  EXPECT_THAT(started("library=calling.fat launch").err,
+              StartsWith("warpheap run: kernels keep CUDA's heap: machine code for sm_90: WARPHEAP_NVJITLINK: "));
+  EXPECT_THAT(calls(), ElementsAre("driver: library 1, fat binary", launched));
 }
 
 TEST_F(RunImages, WithoutAnArchiveForTheGpuTheProgramIsAsItIs) {

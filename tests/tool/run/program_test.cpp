@@ -176,6 +176,23 @@ TEST_F(RunProgram, TwoRunsThatWriteDifferentThingsAreSaidTo) {
   EXPECT_THAT(ended.out, HasSubstr("The runs differ in what they wrote, or in how they ended."));
 }
 
+TEST_F(RunProgram, WhatAnInterruptedComparisonStartedEndsWithIt) {
+  // A run that gets so far writes down that it is alive.
+  auto const script = write("slow", "#!/bin/sh\necho $$ >'" + path_of("started") + "'\nsleep 60\n");
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  auto const ended = run_interrupted("run --compare --quiet '" + script + "'");
+  EXPECT_EQ(ended.status, 128 + SIGINT);
+  auto const process = std::stoi(contents(folder / "started"));
+  EXPECT_EQ(kill(process, 0), -1) << "process " << process << " is left";
+}
+
+TEST_F(RunProgram, LinesOfOursAreNotComparedWhereverTheyStand) {
+  auto const script =
+      write("partial", "#!/bin/sh\nprintf begin\n[ -z \"$LD_PRELOAD\" ] || echo 'warpheap: at most 0 B'\n");
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  EXPECT_THAT(run("run --compare --quiet '" + script + "'").out, HasSubstr("Both runs wrote the same."));
+}
+
 // --check
 
 TEST_F(RunProgram, AFilesCodeIsListedWithWhatWouldBecomeOfIt) {
@@ -223,6 +240,18 @@ TEST_F(RunProgram, CodeThatCannotBeLinkedIsListedWithTheReason) {
   write_bytes("library.so", relink::library_with(relink::fat_binary({{code_kind::cubin, 90, broken}})));
   EXPECT_THAT(run("run --check '" + path_of("library.so") + "'").out,
               HasSubstr("keeps CUDA's heap: nvJitLink fails: error: no memory"));
+}
+
+TEST_F(RunProgram, TextIsListedAsTakenWhereMachineCodeCannotBeLinked) {
+  using relink::code_kind;
+  auto const all = relink::fat_binary({{code_kind::cubin, 90, {1, 2, 3}},
+                                       {code_kind::ptx, 80, relink::bytes_of(relink::calling_ptx())},
+                                       {code_kind::ptx, 90, relink::bytes_of(relink::calling_ptx())}});
+  write_bytes("library.so", relink::library_with(all));
+  auto const listed = lines_of(run("run --check '" + path_of("library.so") + "'").out);
+  EXPECT_THAT(listed, Contains(StartsWith("sm_90       keeps CUDA's heap: ")));
+  EXPECT_THAT(listed, Contains(StartsWith("compute_80  not taken on sm_90")));
+  EXPECT_THAT(listed, Contains(StartsWith("compute_90  would be compiled and linked")));
 }
 
 TEST_F(RunProgram, FilesWithoutDeviceCodeAreRefused) {

@@ -194,8 +194,8 @@ struct primary_context_release {
   }
 };
 
-// The stack limit of a context with a heap is larger than the program says, and is told as it was
-// said.
+// In a context with a heap the stack limit has room for the heap's functions on top of what the
+// program set. The program is given back what it set.
 
 bool is_raised(int limit) { return limit == stack_limit && !own_calls::are_made() && has_heap(); }
 
@@ -286,13 +286,6 @@ bool is_ours(void* function) {
          found.dli_fbase == here.dli_fbase;
 }
 
-}  // namespace
-
-void* hooked(std::string_view name, void* real) {
-  auto const* const hook = hook_of(name);
-  return hook == nullptr ? real : hook->before(real);
-}
-
 using dlsym_type = void*(void*, char const*);
 
 /// Nothing here holds a lock, as that of a static variable that is being made, while the loader may
@@ -309,13 +302,20 @@ dlsym_type* true_function() {
   return nullptr;
 }
 
-void* true_dlsym(void* handle, char const* name) { return true_function()(handle, name); }
-
 /// A function of the driver, found once.
 void* driver_function_once(std::atomic<void*>& found, char const* name) {
   if (found.load(std::memory_order_relaxed) == nullptr) found.store(driver_function(name), std::memory_order_relaxed);
   return found.load(std::memory_order_relaxed);
 }
+
+}  // namespace
+
+void* hooked(std::string_view name, void* real) {
+  auto const* const hook = hook_of(name);
+  return hook == nullptr ? real : hook->before(real);
+}
+
+void* true_dlsym(void* handle, char const* name) { return true_function()(handle, name); }
 
 }  // namespace warpheap::preload
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loading.hpp"
 
-#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <list>

@@ -25,12 +25,12 @@ enum class code_kind { cubin, ptx };
 /// One architecture's code.
 struct device_code {
   code_kind kind;
-  u32 arch;               ///< 90 for sm_90 and compute_90
-  std::vector<u8> bytes;  ///< decompressed; PTX ends with a zero
-  std::string fault;      ///< why it could not be decompressed; then there are no bytes
+  u32 arch;                 ///< 90 for sm_90 and compute_90
+  std::vector<u8> bytes{};  ///< decompressed; PTX ends with a zero
+  std::string fault{};      ///< why it could not be decompressed; then there are no bytes
 
   // In the image, until unpack().
-  std::span<u8 const> stored;
+  std::span<u8 const> stored{};
   u64 compression = 0, unpacked_bytes = 0;
 
   /// Makes the bytes. The image must still be there.

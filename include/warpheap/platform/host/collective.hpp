@@ -21,9 +21,12 @@ namespace warpheap::host::detail {
 /// existed.
 [[gnu::cold]] WARPHEAP_NO_TSAN inline std::string describe_bad_mask(lane const& self, operation kind, lane_mask mask) {
   lane_mask const missing = mask & ~self.group->existing, gone = mask & self.group->exited;
-  auto const complaint = !(mask >> self.id & 1) ? std::string{"a mask that lacks its own lane"}
-                         : missing ? format_message({"lanes ", lanes_of(missing), ", which its warp does not have"})
-                                   : format_message({"lanes ", lanes_of(gone), ", which have returned"});
+  std::string complaint = "a mask that lacks its own lane";
+  if (mask >> self.id & 1) {
+    auto const others = missing ? lanes_of(missing) : lanes_of(gone);
+    complaint =
+        format_message({"lanes ", others, missing ? ", which its warp does not have" : ", which have returned"});
+  }
   return format_message({name_of(self), " calls ", name_of(kind), " with ", complaint, ": mask ", lanes_of(mask)});
 }
 

@@ -106,7 +106,8 @@ class slab_table {
   /// Blocks of word `word` that exist in a slab of `capacity` blocks (slab.D7).
   WARPHEAP_HOST_DEVICE static u64 valid_mask(u32 capacity, u32 word) {
     u32 const before = 64 * word;
-    return capacity >= before + 64 ? ~u64{0} : low_mask(capacity > before ? capacity - before : 0);
+    if (capacity >= before + 64) return ~u64{0};
+    return low_mask(capacity > before ? capacity - before : 0);
   }
 
   /// Reserves `wanted` blocks blindly; returns the old word. release_excess() must follow, or
