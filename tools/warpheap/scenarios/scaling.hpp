@@ -12,11 +12,14 @@
 
 namespace warpheap::bench { inline namespace WARPHEAP_BACKEND {
 
+inline std::vector<u64> numbers_of_threads(request const& asked) {
+  return asked.get(options::workers, powers(32, default_for_backend(0, u64{1} << 21, 2048), on_gpu ? 2 : 8));
+}
+
 template <class Allocator>
 std::vector<result> scaling(test_subject<Allocator> const& subject, request const& asked) {
   auto const sizes = asked.get(options::sizes, {16, 256});
-  auto const numbers =
-      asked.get(options::workers, powers(32, default_for_backend(0, u64{1} << 21, 2048), on_gpu ? 2 : 8));
+  auto const numbers = numbers_of_threads(asked);
   basic_heap<Allocator> heap{asked.pool_bytes};
   std::vector<result> results;
   for (u64 const bytes : sizes)
@@ -34,6 +37,13 @@ std::vector<result> scaling(test_subject<Allocator> const& subject, request cons
   return results;
 }
 
+/// The least that a malloc costs each number of threads, whatever the allocator.
+inline std::vector<result> scaling_baseline(request const& asked) {
+  std::vector<result> results;
+  for (u64 const number : numbers_of_threads(asked)) results.push_back(null_result("scaling", number, asked.repeat));
+  return results;
+}
+
 inline scenario about_scaling() {
   return {
       .name = "scaling",
@@ -41,6 +51,7 @@ inline scenario about_scaling() {
       .rank = 150,
       .uses = {{options::sizes}, {options::workers, "32, 64, ... 2097152"}},
       .pool = {.gpu = u64{512} << 20},
+      .baseline = scaling_baseline,
   };
 }
 
