@@ -23,7 +23,7 @@ FOREIGN_PAGES = {"docs/guide/policies/from_mallocmc.md"}
 FOREIGN = set(
     "alloca atomicAnd cudaErrorLaunchOutOfResources cudaLimitStackSize declare_device dlopen terminate CXXFLAGS ca "
     "getAvailableSlots newdelete ray wator skiplist bfs wait_with_company snake_case TemplateParameter member_ try_ lane_mask "
-    "longest_".split()
+    "longest_ fixed_vector bulk_insert chaining_table".split()
 )
 # What a page may end a name with: the suffixes of kernels in the table of registers.
 SUFFIX = re.compile(r"_\d+(?:_\d+)?")

@@ -129,7 +129,7 @@ def negative_test():
     files[VERSION] = files[VERSION].replace(f'SUFFIX "{suffix}"', 'SUFFIX ""')
     in_work = ('SUFFIX ""', 'SUFFIX ".dev0"')
     wrong = [
-        ("README.md", f"find_package(warpheap {minor}", "find_package(warpheap 9.9"),
+        ("docs/guide/build.md", f"find_package(warpheap {minor}", "find_package(warpheap 9.9"),
         (CHANGELOG, f"## [{numbers}] - ", "## [9.9.9] - "),
         (CHANGELOG, "## [Unreleased]", "## [Unreleased]\n\n- A change."),
         ("tests/package/cuda/CMakeLists.txt", f"warpheap {minor}", "warpheap 9.9"),

@@ -20,18 +20,15 @@ IMAGES = pathlib.Path("docs/images")
 MOST_PAGE_BYTES, MOST_IMAGE_BYTES = 600_000, 100_000
 RESULTS = pathlib.Path("bench/results")
 SCRIPT = compilers.ROOT / "scripts" / "report"
-# On one H200: the newest of each scenario, and what the papers' figures need.
-NAMES = """
-burst-all burst churn long-churn fill fill-level fill-level-others fill-level-90 exhaust-all exhaust exhaust-ualloc exhaust-toolkit
-exhaust-toolkit-small utilisation fragmentation fragmentation-others crowd placement scaling-all rw-malloc rw-malloc-mixed-1024
-rw-malloc-mixed-32768 rw-malloc-mixed-1048576 rw-malloc-windows two-phase two-phase-mixed prefix-sum head-replacement workers
-policy-overhead replay-wator semaphore-without-naps semaphore-10us rcu-delegation collective-mutex atomic random-walk pic-1600 pic-capacity
-pic-toolkit join join-32gib graph-files growth containers throughput-toolkit-16 throughput-toolkit-64 throughput-toolkit-256
-throughput-toolkit-1024 throughput-toolkit-4096 throughput-toolkit-16384
-""".split()
+# All scenarios, on one H200 at one commit.
+NAMES = [f"page-{name}" for name in """
+append arena atomic bounds burst churn collective-mutex crowd efficiency exhaust fill fill-level fragmentation graph growth hash-map
+head-replacement init join latency long-churn map mixed pic placement policy-overhead prefix-sum random-walk rcu-delegation scaling
+semaphore tracing two-phase utilisation workers
+""".split()]
 # Picture of the docs: results, and its name among those that scripts/report writes.
 PICTURES = {
-    "burst.png": (["h200-burst-all.json", "h200-burst.json"], "burst-median-us"),
+    "speed.png": (["h200-page-scaling.json"], "speed"),
     "heap_map.png": (["host-map.json"], "map-no-2"),
 }
 

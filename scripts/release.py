@@ -36,7 +36,7 @@ import sbom
 
 ROOT = compilers.ROOT
 # Pages and projects that ask for a version.
-ASKING = ("README.md", "docs/guide/build.md", "tests/package/find_package/CMakeLists.txt", "tests/package/cuda/CMakeLists.txt")
+ASKING = ("docs/guide/build.md", "tests/package/find_package/CMakeLists.txt", "tests/package/cuda/CMakeLists.txt")
 DRAFT_DATE = "2000-01-01T00:00:00Z"
 
 

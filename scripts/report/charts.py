@@ -7,6 +7,7 @@ import logging
 import math
 import re
 import textwrap
+import types
 import warnings
 
 logging.disable(logging.WARNING)  # matplotlib tells of caches and fonts, which are nothing to a reader
@@ -15,7 +16,7 @@ from jinja2 import Environment  # noqa: E402
 from markupsafe import Markup  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator  # noqa: E402
-from panels import FAMILIES, family_of  # noqa: E402
+from panels import BASELINE, DEFAULT, FAMILIES, family_of, title_of  # noqa: E402
 from text import FORMATS, printable, tick_text  # noqa: E402
 
 matplotlib.rcdefaults()
@@ -24,13 +25,14 @@ matplotlib.rcParams.update(
 )
 WIDTH, PLOT, LETTER, LEFT = 440, 230, 6.6, 58  # pixels; of a chart, its axes' height, a small letter, the axes' left end
 MOST_LINES, MOST_ROWS, MOST_MARKED = 6, 12, 40
+REFUSED, REFUSES = " †", "† hollow: refused calls"
 INK, SOFT, RULE, PAPER = "#1a1a1a", "#555555", "#dcdcdc", "#ffffff"
 # Okabe's and Ito's colours, darkened so that thin lines show on white: each family's, on a light and on a dark page.
 COLOURS = dict(zip(FAMILIES, (
     ("#0a5fa8", "#5fb0f0"), ("#c8500a", "#f0904a"), ("#00785a", "#35c79a"), ("#a8327a", "#e58cc0"), ("#8a6a00", "#e0c040"),
     ("#2b2b2b", "#f0f0f0"), ("#2a80b6", "#9ad8ff"), ("#6b3fa0", "#b79af0"), ("#7a4a20", "#d0a070"), ("#6a6a6a", "#a8a8a8"),
 )))  # fmt: skip
-BLUE, RED = COLOURS["slab_bitmap"][0], COLOURS["scatter"][0]
+BLUE, RED = COLOURS[DEFAULT][0], COLOURS["scatter"][0]
 GREY = COLOURS["ring_buffer"][0]
 THEMES = {"ink": (INK, "#ececec"), "soft": (SOFT, "#b4b4b4"), "rule": (RULE, "#3a3f46"), "paper": (PAPER, "#15181c")}
 THEMES.update((f"c{number}", pair) for number, pair in enumerate(COLOURS.values()))
@@ -106,7 +108,7 @@ class Picture:
             warnings.simplefilter("ignore")  # of letters that the font has not
             dated = {"Date": None} if form == "svg" else {}
             self.figure.patch.set_visible(form == "png")
-            self.figure.savefig(to, format=form, dpi=72 if form == "svg" else 100, metadata=dated)
+            self.figure.savefig(to, format=form, dpi=72 if form == "svg" else 144, metadata=dated)
         return to.getvalue()
 
     def inline(self, name):
@@ -128,6 +130,8 @@ def _styles(names):
         family = family_of(name) if family_of(name) in COLOURS else (left.pop(0) if left else FAMILIES[-1])
         number = members[family] = members.get(family, -1) + 1
         made[name] = COLOURS[family][0], MARKS[(FAMILIES.index(family) + number) % len(MARKS)], DASHES[number % len(DASHES)]
+    if BASELINE in made:
+        made[BASELINE] = GREY, ".", DASHES[2]
     return made
 
 
@@ -181,15 +185,29 @@ def spread_out(wanted, room, low, high):
 
 
 def _told(panel, name, point):
+    refusal = f", {panel.refusal(point)}" if panel.refused(point) else ""
     value, x = FORMATS[panel.y_kind], f", {FORMATS[panel.x_kind](point.x)}" if point.x is not None else ""
     ends = (value(point.low), value(point.high)) if point.low is not None and point.low < point.high else ()
     unit = ends and " " + ends[1].partition(" ")[2]
     spread = f" ({ends[0].removesuffix(unit)} to {ends[1]})" if ends else ""
-    return f"{name}{x}: {value(point.y)}{spread}"
+    return f"{name}{x}: {value(point.y)}{spread}{refusal}"
 
 
-def _lines(panel, chosen, note):
-    labels = [each.name for each in chosen] + [label for label, _ in panel.baselines]
+def _label(panel, each, titles):
+    """A line's name, marked where it has calls refused."""
+    return titles.get(each.name, title_of(each.name)) + REFUSED * any(map(panel.refused, each.points))
+
+
+def _mark(axes, panel, xs, ys, points, colour, mark, **more):
+    """The marks of a line; hollow where calls were refused."""
+    for hollow in (False, True):
+        places = [place for place, point in zip(zip(xs, ys), points) if panel.refused(point) == hollow]
+        axes.plot(*(zip(*places) if places else ((), ())), color=colour, marker=mark, markerfacecolor=PAPER if hollow else colour,
+                  linestyle="", clip_on=False, **more)  # fmt: skip
+
+
+def _lines(panel, chosen, note, titles):
+    labels = [_label(panel, each, titles) for each in chosen] + [titles.get(BASELINE, label) for label, _ in panel.baselines]
     right = WIDTH - min(165, max(map(len, labels)) * LETTER + 20)
     picture = Picture(panel.title, note, PLOT, right=right)
     axes, xs = picture.axes, sorted({point.x for each in chosen for point in each.points})
@@ -201,22 +219,23 @@ def _lines(panel, chosen, note):
     for label, value in panel.baselines:
         if drawable(value):
             axes.axhline(value, color=GREY, linestyle=DASHES[2], clip_on=False)
-            ends.append((picture.place(xs[-1], value)[1], label, GREY))
+            ends.append((picture.place(xs[-1], value)[1], titles.get(BASELINE, label), GREY))
     for each in reversed(chosen):  # the first lies on top
         colour, mark, dash = styles[each.name]
         points = [point for point in each.points if drawable(point.y)]
         if not points:
             continue
-        many = len(points) > MOST_MARKED
-        axes.plot([point.x for point in points], [point.y for point in points], color=colour, linestyle=dash, marker="" if many else mark,
-                  markersize=5.5, linewidth=2.6 if each.name == "slab_bitmap" else 1.6, clip_on=False)  # fmt: skip
+        xs_of, ys_of = [point.x for point in points], [point.y for point in points]
+        axes.plot(xs_of, ys_of, color=colour, linestyle=dash, linewidth=2.6 if each.name == DEFAULT else 1.6, clip_on=False)
+        if len(points) <= MOST_MARKED:
+            _mark(axes, panel, xs_of, ys_of, points, colour, mark, markersize=5.5)
         bars = [point for point in points if drawable(point.low)]
         bars = [point for point in bars if picture.place(1, point.low)[1] - picture.place(1, point.high)[1] > 7]  # else the mark hides it
         ends_of = [end for point in bars for end in ((point.x, point.low), (point.x, point.high), (point.x, math.nan))]
         axes.plot(*(zip(*ends_of) if bars else ((), ())), color=colour, linewidth=1.2, clip_on=False)
         for point in points:
-            picture.point(point.x, point.y, _told(panel, each.name, point))
-        ends.append((picture.place(points[-1].x, points[-1].y)[1], each.name, colour))
+            picture.point(point.x, point.y, _told(panel, titles.get(each.name, title_of(each.name)), point))
+        ends.append((picture.place(points[-1].x, points[-1].y)[1], _label(panel, each, titles), colour))
     ends.sort()
     top = picture.height - 44 - PLOT
     for y, (_, label, colour) in zip(spread_out([end[0] for end in ends], 14, top + 4, top + PLOT), ends):
@@ -224,10 +243,11 @@ def _lines(panel, chosen, note):
     return picture
 
 
-def _rows(panel, chosen, note):
+def _rows(panel, chosen, note, titles):
     """Where there is nothing to draw a line over: a row for each name, a mark at its value, a bar over its spread."""
     value = FORMATS[panel.y_kind]
-    left = min(190, max(len(each.name) for each in chosen) * LETTER + 16)
+    labels = [_label(panel, each, titles) for each in chosen]
+    left = min(190, max(map(len, labels)) * LETTER + 16)
     picture = Picture(panel.title, note.replace("↓", "←").replace("↑", "→"), 20 * len(chosen), left, WIDTH - 76)
     axes, styles = picture.axes, _styles([each.name for each in chosen])
     points = [each.points[0] for each in chosen]
@@ -243,22 +263,24 @@ def _rows(panel, chosen, note):
     for number, (each, point) in enumerate(zip(chosen, points)):
         colour, mark, _ = styles[each.name]
         y = picture.height - 44 - 20 * (len(chosen) - number) + 14
-        picture.text(left - 8, y, each.name, colour, ha="right")
+        picture.text(left - 8, y, labels[number], colour, ha="right")
         picture.text(WIDTH - 8, y, value(point.y), SOFT, ha="right")
         if drawable(point.low) and point.low < point.high:
             axes.plot([point.low, point.high], [number] * 2, color=colour, linewidth=2.5, clip_on=False)
         if drawable(point.y):
-            axes.plot([point.y], [number], color=colour, marker=mark, markersize=6, linestyle="", clip_on=False)
-            picture.point(point.y, number, _told(panel, each.name, point))
+            _mark(axes, panel, [point.y], [number], [point], colour, mark, markersize=6)
+            picture.point(point.y, number, _told(panel, titles.get(each.name, title_of(each.name)), point))
     return picture
 
 
-def draw(panel):
-    note = " · ".join(part for part in (panel.y_label, BETTER[panel.better]) if part)
-    most = MOST_LINES - len(panel.baselines) if panel.is_lines() else MOST_ROWS
+def draw(panel, most_lines=MOST_LINES, titles=types.MappingProxyType({})):
+    """The picture of a panel; `titles` are names of allocators on this one."""
+    most = most_lines - len(panel.baselines) if panel.is_lines() else MOST_ROWS
     chosen = panel.ranked()[:most]
     hidden = len(panel.series) - len(chosen)
-    picture = (_lines if panel.is_lines() else _rows)(panel, chosen, note)
+    refuses = any(panel.refused(point) for each in chosen for point in each.points)
+    note = " · ".join(part for part in (panel.y_label, BETTER[panel.better], REFUSES * refuses) if part)
+    picture = (_lines if panel.is_lines() else _rows)(panel, chosen, note, titles)
     if hidden:
         picture.text(WIDTH - 8, picture.height - 14, f"{hidden} more in the table", SOFT, ha="right")
     return picture

@@ -3,7 +3,8 @@
 
 import charts
 from results import newest
-from tables import Table
+from panels import WIDE
+from tables import UNDECIDED, Table
 from text import FORMATS, parameter_text, ratio_text
 
 # Mark, and colour: only what changed is coloured.
@@ -11,6 +12,7 @@ VERDICTS = {
     "faster": ("v", charts.BLUE),
     "slower": ("^", charts.RED),
     "unchanged": ("o", charts.GREY),
+    UNDECIDED: ("x", charts.GREY),
     "not told: one repetition": ("x", charts.GREY),
 }
 
@@ -29,7 +31,7 @@ class Pair:
             return "not told: one repetition"
         before, after = self.before.spread(), self.after.spread()
         if after[0] <= before[1] and before[0] <= after[1]:
-            return "unchanged"
+            return UNDECIDED if max(high / low if low else 1 for low, high in (before, after)) > WIDE else "unchanged"
         return "faster" if self.ratio < 1 else "slower"
 
 

@@ -13,11 +13,17 @@ import panels
 import scenarios
 import tables
 from markupsafe import Markup
-from text import listed, printable
+from text import FORMATS, listed, printable
 
 MOST_CHARTS, MOST_OF_A_NUMBER = 76, 6
-# What the first screen shows: title, scenario, operation.
-FIRST = (("Speed: malloc in bursts", "burst", "malloc"), ("Memory efficiency: how full a pool gets", "utilisation", "fill"))
+# What the first screen shows: title, number, and scenarios and operations of which the first that was measured is taken.
+FIRST = (
+    ("Speed: all threads call malloc at once", "median_us", (("scaling", "malloc"),)),
+    ("Speed: the same, by size", "median_us", (("burst", "malloc"),)),
+    ("Memory: in use at the first nullptr", "utilisation", (("efficiency", "mixed fill"), ("utilisation", "fill"))),
+)
+FIRST_BYTES, FIRST_LINES = 64, 5  # the size of a block whose numbers are told, and the most lines
+FIRST_TITLES = {panels.DEFAULT: "Warpheap", panels.BASELINE: "storing a pointer"}
 
 
 def _unique(name, taken):
@@ -64,7 +70,7 @@ class Page:
         self.sources, self.before = sources, before or []
         self.rows = [row for source in sources for row in source.rows]
         self.machines = panels.machine_names(sources)
-        self.pictures, self.themes, self.most_lines = {}, charts.THEMES, charts.MOST_LINES
+        self.pictures, self.themes, self.most_lines, self.wide = {}, charts.THEMES, charts.MOST_LINES, panels.WIDE
         self.notes = list(self._notes(before is not None))
         taken = {"files", "loads", "compared", "others", "top"}
         names = dict.fromkeys(row.scenario for row in self.rows)
@@ -130,11 +136,34 @@ class Page:
         return self._picture("map", heap_map.draw(title, rows))
 
     def _first(self):
-        """(title, name, panel) of the first screen: of each number the chart with the most to compare."""
-        for title, scenario, operation in FIRST:
-            found = [(view, some) for section in self.sections if section.name == scenario for view, some in section.views]
-            chosen = [(title, f"{scenario}-{view.y}", panel) for view, some in found for panel in some if panel.group == operation]
-            yield from chosen[:1]
+        """(title, panel) of the first screen: of each number the first place that was measured, on a GPU if on any, and there the
+        chart with the most to compare, CUDA's malloc before all."""
+        machines = list(self.machines.values())
+        for title, y, places in FIRST:
+            found = [(section.name, panel) for section in self.sections for view, some in section.views if view.y == y for panel in some]
+            found = [(place, panel) for place in places for name, panel in found if (name, panel.group) == place]
+
+            def order(pair):
+                given, names = pair[1].shared, {each.name for each in pair[1].series}
+                bytes_differ = given.get("bytes") not in (None, FIRST_BYTES)
+                return machines.index(given.get("machine", machines[0])), places.index(pair[0]), -len(names.intersection(panels.FIRST)), bytes_differ
+
+            yield from ((title, panel) for _, panel in sorted(found, key=order)[:1])
+
+    def first_chart(self, title, panel):
+        return self._picture(title.partition(":")[0].lower(), charts.draw(panel, FIRST_LINES, FIRST_TITLES))
+
+    def first_words(self, panel):
+        """In numbers what it shows of Warpheap's own, CUDA's and no allocator, where the most of these were measured."""
+        def measured(x):
+            return [(name, point) for name, point in panel.column(x) if name in panels.FIRST]
+
+        x = max(reversed(panel.xs()), key=lambda x: (len(measured(x)), x == FIRST_BYTES))
+        told = [(FIRST_TITLES.get(name, panels.title_of(name)), point.y) for name, point in measured(x)]
+        told += [(FIRST_TITLES[panels.BASELINE], value) for _, value in panel.baselines]
+        told = listed(f"{name} {FORMATS[panel.y_kind](value)}" for name, value in told)
+        unit = f" {panel.x_label}" if panel.x_kind == "count" else ""
+        return told if x is None else f"At {FORMATS[panel.x_kind](x)}{unit}: {told}"
 
     def where(self, sources):
         """(names and values, commits) of each machine of some results."""

@@ -6,16 +6,23 @@ over, and for those that follow from it.
 """
 
 from results import is_number, newest
-from text import bytes_text, in_order, parameter_text
+from text import bytes_text, in_order, parameter_text, share_text
 
 BASELINE = "null"
 WHERE = ("backend", "GPU", "CPU", "driver", "CUDA")  # what Source.where has
 LAST = ("pool_bytes",)  # split by last: it often follows from sizes and threads
 # What stands beside allocators and is none: it frees nothing, or is what others are measured against.
-BASELINES = ("direct", "direct_warp", "packed", "one_piece", "queue")
+BASELINES = (BASELINE, "direct", "direct_warp", "packed", "one_piece", "queue")
 # Families of allocators, by the prefix of their names.
 FAMILIES = ["slab_bitmap", "scatter", "halloc", "throughput", "ualloc", "toolkit", "rw", "queue", "tbuddy", "ring_buffer"]
-FIRST = ("slab_bitmap", "toolkit")  # lines that a chart has where it cannot have all: the default, and CUDA's own
+DEFAULT = "slab_bitmap"
+FIRST = (DEFAULT, "toolkit", BASELINE)  # lines that a chart has where it cannot have all: the default, CUDA's own, no allocator
+TITLES = {"toolkit": "CUDA's malloc", BASELINE: "null kernel"}  # what pages call them
+WIDE = 1.5  # a spread whose ends differ by more decides nothing
+
+
+def title_of(name):
+    return TITLES.get(name, name)
 
 
 def family_of(name):
@@ -25,6 +32,10 @@ def family_of(name):
 class Point:
     def __init__(self, x, y, low=None, high=None, row=None):
         self.x, self.y, self.low, self.high, self.row = x, y, low, high, row
+
+    def width(self):
+        """How many times its lower end the upper end of the spread is."""
+        return self.high / self.low if self.low else 1
 
 
 class Series:
@@ -75,19 +86,31 @@ class Panel:
         """Whether calls got nullptr that were to get a block."""
         return bool(point.row.failures) and not self.fills
 
+    def refusal(self, point):
+        """'refuses 5% of the calls', or nothing."""
+        if not self.refused(point):
+            return ""
+        share, rate, median = (point.row.value(name) for name in ("failed_share", "operations_per_second", "median_us"))
+        if share is None and rate and median:
+            share = point.row.failures / (rate * median / 1e6 + point.row.failures)
+        return f"refuses {share_text(share) + ' of the calls' if share is not None else f'{point.row.failures:,} calls'}"
+
     def best_of(self, column):
         """Of (name, point) the leader: an allocator, and where some served every call, one of those."""
         real = [each for each in column if each[0] not in BASELINES] or column
         real = [each for each in real if not self.refused(each[1])] or real
         return (max if self.better == "higher" else min)(real, key=lambda each: each[1].y)
 
-    def is_even(self, point, best):
-        """Whether a point is as good as the best: the spreads of their repetitions overlap, and it refuses no more."""
+    def verdict(self, point, best):
+        """'even' if a point is as good as the best: the spreads of their repetitions overlap, and it refuses no more. 'undecided'
+        if they overlap where one is WIDE. Else 'behind'."""
         if self.refused(point) and not self.refused(best):
-            return False
+            return "behind"
         if None in (point.low, best.low) or len(point.row.times) < 2 or len(best.row.times) < 2:
-            return point.y == best.y
-        return point.low <= best.high and best.low <= point.high
+            return "even" if point.y == best.y else "behind"
+        if point.low > best.high or best.low > point.high:
+            return "behind"
+        return "undecided" if point is not best and max(point.width(), best.width()) > WIDE else "even"
 
     def ratio_to(self, point, best):
         """How many times as much as the best, where less is better, or the best as much as it."""
@@ -124,14 +147,12 @@ def machine_names(sources):
 
 
 def _baselines(baselines, operation, shared):
-    """The last row of `null` for this operation whose parameters agree with `shared`."""
-    found = []
-    for row, value, given in baselines:
-        told = {name: each for name, each in given.items() if name not in ("bytes", "least_bytes", "most_bytes")}
-        same = row.operation == operation or (operation == "first_malloc" and row.operation == "malloc")
+    """The rows of `null` for this operation whose parameters agree with `shared`."""
+    for member in baselines:
+        told = {name: each for name, each in member[2].items() if name not in ("bytes", "least_bytes", "most_bytes")}
+        same = member[0].operation == operation or (operation == "first_malloc" and member[0].operation == "malloc")
         if same and all(shared.get(name, each) == each for name, each in told.items()):
-            found.append(("baseline of free" if (row.scenario, operation) == ("burst", "free") else BASELINE, value))
-    return found[-1:]
+            yield member
 
 
 def _point(row, value, x, view):
@@ -155,7 +176,7 @@ def _series(members, scenario, view, x):
     for row, value, given in members:
         lines.setdefault(_line_name(row, scenario), {})[given.get(x)] = _point(row, value, given.get(x), view)
     made = [Series(name, [points[at] for at in sorted(points, key=lambda at: (at is None, at))]) for name, points in lines.items()]
-    return sorted(made, key=lambda each: each.name != "slab_bitmap")
+    return sorted(made, key=lambda each: each.name != DEFAULT)
 
 
 def _span(name, values):
@@ -232,9 +253,13 @@ def _panels_of_group(group, members, scenario, view, baselines):
             title = ", ".join([group.replace("_", " ")] * bool(group) + told)
             panel = Panel(title, _series(chosen, scenario, view, x), scenario, view)
             first = chosen[0][2]
-            shared = {name: value for name, value in first.items() if all(given.get(name) == value for _, _, given in chosen)}
+            shared = {name: value for name, value in first.items() if name != x and all(given.get(name) == value for _, _, given in chosen)}
             panel.group, panel.shared = group, shared
-            panel.baselines = _baselines(baselines, group, shared) if scenario.series == "subject" else []
+            if scenario.series == "subject":
+                beside = list(_baselines(baselines, group, shared))
+                label = "baseline of free" if (chosen[0][0].scenario, group) == ("burst", "free") else TITLES[BASELINE]
+                panel.baselines = [(label, value) for _, value, given in beside if not given.get(x)][-1:]
+                panel.series += _series([member for member in beside if member[2].get(x)], scenario, view, x)
             yield panel
 
 

@@ -49,6 +49,15 @@ SHAPES = {"least_thread_block", "most_thread_block", "shapes"}
 KNOWN = {
     "burst": Scenario("Bursts of one size",
         "Every thread asks for one block at the same instant, and another kernel frees them all.", **SIZE),
+    "efficiency": Scenario("How much of the pool can be used",
+        "64 B beside blocks of 16 other sizes; mixed sizes; large blocks after small ones, of which none, 1% at random or 1% in "
+        "a run are kept; sizes that drift while the live bytes stay the same.", **SIZE, ignored={"blocks", "kernels"}, fills=True,
+        views=(View("utilisation", "share", "bytes in blocks, of the pool", "higher"),
+            View("utilisation_at_1_percent", "share", "the same when 1% of the calls are refused", "higher"),
+            View("got_share", "share", "large blocks got, of those that would fit", "higher"),
+            View("failed_share", "share", "calls that were refused", "lower"),
+            View("range_over_asked", "ratio", "address range over bytes asked for", "lower"))),
+    "scaling": Scenario("By the number of threads", "Every thread asks for one block at the same instant.", **THREADS),
     "mixed": Scenario("Bursts of mixed sizes", "Every thread asks for one block of a size that it draws from a range.",
         x="most_bytes", x_label="largest size", x_kind="bytes"),
     "churn": Scenario("Churn within a kernel", "Threads free one of their four blocks or ask for another one, round after round."),
@@ -72,14 +81,6 @@ KNOWN = {
         views=(RATE, View("failed_share", "share", "calls that were refused", "lower"))),
     "utilisation": Scenario("How full a pool gets", "A fresh heap is filled to the first nullptr.", **SIZE, fills=True,
         views=(View("utilisation", "share", "bytes asked for, of the pool", "higher"),)),
-    "efficiency": Scenario("How much of the pool can be used",
-        "64 B beside blocks of 16 other sizes; mixed sizes; large blocks after small ones, of which none, 1% at random or 1% in "
-        "a run are kept; sizes that drift while the live bytes stay the same.", **SIZE, ignored={"blocks", "kernels"}, fills=True,
-        views=(View("utilisation", "share", "bytes in blocks, of the pool", "higher"),
-            View("utilisation_at_1_percent", "share", "the same when 1% of the calls are refused", "higher"),
-            View("got_share", "share", "large blocks got, of those that would fit", "higher"),
-            View("failed_share", "share", "calls that were refused", "lower"),
-            View("range_over_asked", "ratio", "address range over bytes asked for", "lower"))),
     "fragmentation": Scenario("What survivors keep",
         "A full pool from which all blocks are freed but a share, chosen at random: how much of it do these keep, and how many "
         "large blocks are still to be had?", x="left_permille", x_label="share of the blocks that is left", x_kind="permille",
@@ -99,7 +100,6 @@ KNOWN = {
         **SIZE, views=(View("ratio", "ratio", "composed over direct", "lower"),)),
     "two_phase": Scenario("Waves", "Threads allocate and free in turn. Spree: a kernel a step. Private: all steps in one kernel.",
         x="drawn_by", x_label="neighbouring threads that do the same", ignored={"rounds"}, views=(RATE,)),
-    "scaling": Scenario("By the number of threads", "Every thread asks once.", **THREADS, views=(RATE,)),
     "head_replacement": Scenario("Halloc's heads", "Bursts and waves of calls in which Halloc goes over to other slabs.", **SIZE,
         series="operation", ignored={"blocks_of_head", "rows", "threads", "waves"}),
     "prefix_sum": Scenario("Against a prefix sum",

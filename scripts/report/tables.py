@@ -8,10 +8,11 @@ import dataclasses
 
 import panels as charts
 import scenarios
-from panels import BASELINES
-from text import FORMATS, listed, parameter_text, ratio_text, share_text, six_digits
+from panels import BASELINES, DEFAULT, FIRST, title_of
+from text import FORMATS, listed, parameter_text, ratio_text, six_digits
 
 MOST_COLUMNS, MOST_LISTED = 10, 3
+UNDECIDED = "undecided, the spread is too wide"
 
 
 @dataclasses.dataclass
@@ -25,11 +26,13 @@ class Table:
 def _cell(panel, name, point, best):
     if point is None:
         return ("", "–", "")
-    value = FORMATS[panel.y_kind](point.y) + "†" * panel.refused(point)
-    kind = "best" if name not in BASELINES and panel.is_even(point, best) else ""
+    value, mark = FORMATS[panel.y_kind](point.y), "†" * panel.refused(point)
+    verdict = "" if name in BASELINES else panel.verdict(point, best)
     ratio = panel.ratio_to(point, best)
     bare = ratio is None or panel.y_kind in ("share", "ratio")
-    return (kind, value, "") if bare else (kind, ratio_text(ratio), value)
+    shown, *beside = (value,) if bare else (ratio_text(ratio), value)
+    beside += [panel.refusal(point)] * bool(mark) + [UNDECIDED] * (verdict == "undecided")
+    return "best" * (verdict == "even"), shown + mark, ", ".join(beside)
 
 
 def leaders(panel):
@@ -41,7 +44,7 @@ def leaders(panel):
         xs = [xs[round(index * (len(xs) - 1) / (MOST_COLUMNS - 1))] for index in range(MOST_COLUMNS)]
     columns = {x: dict(panel.column(x)) for x in xs}
     best = {x: panel.best_of(list(columns[x].items()))[1] for x in xs}
-    rows = [(each.name, *(_cell(panel, each.name, columns[x].get(each.name), best[x]) for x in xs)) for each in panel.ranked()]
+    rows = [(title_of(each.name), *(_cell(panel, each.name, columns[x].get(each.name), best[x]) for x in xs)) for each in panel.ranked()]
     heads = (panel.x_label, *("" if x is None else FORMATS[panel.x_kind](x) for x in xs))
     return Table(f"{panel.title}: {panel.y_label}", heads, rows)
 
@@ -50,6 +53,7 @@ def leaders(panel):
 LOADS = (
     ("Bursts of 16 B", "burst", "malloc", 16, {}),
     ("Bursts of 256 B", "burst", "malloc", 256, {}),
+    ("Bursts of 256 B by a million threads", "burst", "malloc", 256, {"threads": 1 << 20}),
     ("Bursts of 4 KiB", "burst", "malloc", 4096, {}),
     ("Bursts of mixed sizes, up to 1 KiB", "mixed", "malloc", 1024, {}),
     ("Freeing a burst of 256 B", "burst", "free", 256, {}),
@@ -63,34 +67,36 @@ LOADS = (
 )
 
 
-def _nearest(panel, wanted, least):
-    """The value of x nearest to the wanted one at which at least some lines have a point; None if there is none."""
-    enough = [x for x in panel.xs() if len(panel.column(x)) >= least]
-    near = enough if wanted is None or None in enough else sorted(enough, key=lambda x: (abs(x - wanted), x))
-    return near[0] if near else None
+def _nearest(panel, wanted):
+    """The values of x at which several were measured, the one nearest to the wanted one first."""
+    several = [x for x in panel.xs() if len(_compared(panel, x)) > 1]
+    return several if wanted is None or None in several else sorted(several, key=lambda x: (abs(x - wanted), x))
 
 
-def _refusals(panel, point):
-    if not panel.refused(point):
-        return ""
-    share = point.row.value("failed_share")
-    return f"refuses {share_text(share) + ' of the calls' if share is not None else f'{point.row.failures:,} calls'}"
+def _compared(panel, x):
+    return [each for each in panel.column(x) if each[0] not in BASELINES]
+
+
+def _named(name):
+    return title_of(name) + " (the default)" * (name == DEFAULT)
 
 
 def _other(panel, name, point, best):
-    value, ratio = FORMATS[panel.y_kind](point.y), panel.ratio_to(point, best)
-    words = [_refusals(panel, point)] if panel.refused(point) and not panel.refused(best) else []
-    if not words and ratio and panel.y_kind != "share":
-        words = [ratio_text(ratio) + ("× as long" if panel.y_kind == "time" else "× less")]
-    return f"{name} {value}" + "".join(f" ({word})" for word in words)
+    ratio, verdict = panel.ratio_to(point, best), panel.verdict(point, best)
+    words = [panel.refusal(point)] * panel.refused(point)
+    if verdict == "undecided":
+        words.append(f"{UNDECIDED}: {ratio_text(max(point.width(), best.width()))}×")
+    elif ratio and panel.y_kind != "share" and not words:
+        words.append(ratio_text(ratio) + ("× as long" if panel.y_kind == "time" else "× less"))
+    return f"{_named(name)} {FORMATS[panel.y_kind](point.y)}" + f" ({', '.join(words)})" * bool(words)
 
 
 def _load_row(title, panel, x):
-    column = panel.column(x)
+    column = _compared(panel, x)
     leader, best = panel.best_of(column)
-    even = [name for name, point in column if name != leader and name not in BASELINES and panel.is_even(point, best)]
-    others = [each for each in column if each[0] != leader and each[0] not in even]
-    others.sort(key=lambda each: panel.refused(each[1]) and not panel.refused(best))
+    equals = [each for each in column if each[0] == leader or panel.verdict(each[1], best) == "even"]
+    others = [each for each in column if each not in equals]
+    others.sort(key=lambda each: (each[0] not in FIRST, panel.refused(each[1]) and not panel.refused(best)))
     shown = others if len(others) <= MOST_LISTED + 1 else others[:MOST_LISTED]
     words = [_other(panel, *each, best) for each in shown]
     if len(others) > len(shown):
@@ -99,33 +105,28 @@ def _load_row(title, panel, x):
     if x is not None:
         given.insert(0, f"{panel.x_label}: {FORMATS[panel.x_kind](x)}")
     given += [f"{label}: {FORMATS[panel.y_kind](value)}" for label, value in panel.baselines]
-    refusing = _refusals(panel, best)
-    return [leader, *even], (title, listed([leader, *even]), ("best", FORMATS[panel.y_kind](best.y), refusing),
-                             "; ".join(words) or "none measured here", f"{panel.y_label}; {', '.join(given)}")  # fmt: skip
+    equals.sort(key=lambda each: each[0] != DEFAULT)
+    take = [_named(name) + f" ({panel.refusal(point)})" * panel.refused(point) for name, point in equals]
+    return [name for name, _ in equals], (title, listed(take), ("best", FORMATS[panel.y_kind](best.y), ""), "; ".join(words) or "none",
+                                          f"{panel.y_label}; {', '.join(given)}")  # fmt: skip
 
 
 def common_loads(rows):
-    """Which allocator leads common loads, made from the rows and from nothing else: a sentence and a table."""
-    made, led, asked = [], {}, 0
+    """Which allocator leads common loads that several were measured on, made from the rows and from nothing else: a sentence and a
+    table."""
+    made, led = [], {}
     for title, scenario, operation, wanted, where in LOADS:
         some = [row for row in rows if row.scenario == scenario]
         known = scenarios.scenario_of(scenario, some)
         panels = [panel for panel in charts.panels_of(some, known, known.views[0], {}) if panel.group == operation]
-        panels = [panel for panel in panels if all(panel.shared.get(name) == value for name, value in where.items())]
-        panels.sort(key=lambda panel: -len(panel.column(_nearest(panel, wanted, 1))))
-        for panel in panels[:1]:
-            x = _nearest(panel, wanted, 1)
-            several = _nearest(panel, wanted, 2)
-            for at in dict.fromkeys([x] if several is None else [x, several]):
-                leading, row = _load_row(title, panel, at)
-                made.append(row)
-            if several is not None:
-                asked += 1
-                for name in leading:
-                    led[name] = led.get(name, 0) + 1
-    told = listed(f"{name} in {led[name]}" for name in sorted(led, key=lambda name: -led[name])[:4])
-    sentence = (f"Of {asked} common loads with two or more allocators measured, the best, or no different from it beyond the spread "
-                f"of repetitions, are: {told}. A load with several such counts for each.") if asked else ""  # fmt: skip
+        panels = [panel for panel in panels if all(panel.shared.get(name) == value for name, value in where.items()) and _nearest(panel, wanted)]
+        for panel in sorted(panels, key=lambda panel: -len(panel.column(_nearest(panel, wanted)[0])))[:1]:
+            leading, row = _load_row(title, panel, _nearest(panel, wanted)[0])
+            made.append(row)
+            for name in leading:
+                led[name] = led.get(name, 0) + 1
+    told = listed(f"{_named(name)} in {led[name]}" for name in sorted(led, key=lambda name: -led[name])[:4])
+    sentence = f"Best, or no different from the best beyond the spread of repetitions, in these {len(made)} loads: {told}. A load with several such counts for each."
     return sentence, Table("", ("load", "take", "its value", "others", "measured"), made)
 
 

@@ -42,33 +42,56 @@ class CommonLoads(unittest.TestCase):
         baseline = row("null", times=(8.0, 8.0, 8.0), bytes=0, threads=1024)
         made = page_of(document(baseline, burst("scatter", 60), burst("slab_bitmap", 20), burst("halloc", 20.1)))
         (words,) = made.loads()["Bursts of 256 B"]
-        self.assertIn("slab_bitmap and halloc 20.0 µs scatter 60.0 µs (3.00× as long)", words)
-        self.assertIn("256 B, 1,024 threads, 1 GiB pool, null: 8.00 µs", words)
+        self.assertIn("slab_bitmap (the default) and halloc 20.0 µs scatter 60.0 µs (3.00× as long)", words)
+        self.assertIn("size of a block: 256 B, 1,024 threads, 1 GiB pool, null kernel: 8.00 µs", words)
 
-    def test_name_the_size_that_was_measured(self):
-        (words,) = page_of(document(burst("slab_bitmap", 20, 64))).loads()["Bursts of 4 KiB"]
-        self.assertIn("none measured here median time of the kernel; 64 B", words.replace("size of a block: ", ""))
+    def test_name_the_default_first_among_equals_and_wherever_it_stands(self):
+        (words,) = page_of(document(burst("scatter", 19.9), burst("slab_bitmap", 20))).loads()["Bursts of 256 B"]
+        self.assertIn("slab_bitmap (the default) and scatter 19.9 µs none", words)
+        others = [burst(name, 30 + number) for number, name in enumerate(("halloc", "tbuddy", "ualloc", "rw", "queue_pages"))]
+        (words,) = page_of(document(burst("scatter", 20), *others, burst("slab_bitmap", 90))).loads()["Bursts of 256 B"]
+        self.assertIn("scatter 20.0 µs slab_bitmap (the default) 90.0 µs (4.50× as long); halloc", words)
+
+    def test_are_of_the_size_nearest_to_theirs(self):
+        (words,) = page_of(document(burst("slab_bitmap", 20, 64), burst("scatter", 20, 64))).loads()["Bursts of 4 KiB"]
+        self.assertIn("median time of the kernel; size of a block: 64 B", words)
+
+    def test_have_loads_without_an_axis(self):
+        rows = [row(name, "malloc+free", "churn", (time,) * 3, rounds=64) for name, time in (("slab_bitmap", 10.0), ("scatter", 40.0))]
+        made = page_of(document(*rows))
+        self.assertIn("in these 1 loads: slab_bitmap (the default) in 1", made.words(made.section("loads")))
+        self.assertEqual(list(made.loads()), ["load", "Churn within a kernel"])
+
+    def test_are_not_decided_where_a_spread_is_wide(self):
+        rows = [row("slab_bitmap", times=(20.0, 21.0, 22.0), bytes=256), row("scatter", times=(10.0, 30.0, 77.0), bytes=256)]
+        made = page_of(document(*rows))
+        (words,) = made.loads()["Bursts of 256 B"]
+        self.assertIn("slab_bitmap (the default) 21.0 µs scatter 30.0 µs (undecided, the spread is too wide: 7.70×)", words)
+        self.assertEqual(best_cells(made, "burst"), {"slab_bitmap"})
+        self.assertEqual(table_cells(made, "burst")["scatter"], ["1.43 30.0 µs, undecided, the spread is too wide"])
 
     def test_let_none_lead_that_refuses_calls_others_serve(self):
         rows = [fill_level("slab_bitmap", 900, 50, 0.05), fill_level("scatter", 900, 80)]
         (words,) = page_of(document(*rows)).loads()["Churn at 90% fill"]
-        self.assertIn("scatter 80.8 µs slab_bitmap 50.5 µs (refuses 5% of the calls)", words)
+        self.assertIn("scatter 80.8 µs slab_bitmap (the default) 50.5 µs (refuses 5% of the calls)", words)
         rows[1] = fill_level("scatter", 900, 80, 0.1)
         (words,) = page_of(document(*rows)).loads()["Churn at 90% fill"]
-        self.assertIn("slab_bitmap 50.5 µs refuses 5% of the calls scatter 80.8 µs", words)
+        self.assertIn("slab_bitmap (the default) (refuses 5% of the calls) 50.5 µs scatter 80.8 µs (refuses 10% of the calls)", words)
 
-    def test_show_the_nearest_level_at_which_several_were_measured_too(self):
+    def test_are_of_the_nearest_level_at_which_several_were_measured(self):
         rows = [fill_level("slab_bitmap", 900, 50), fill_level("slab_bitmap", 700, 30), fill_level("halloc", 700, 300)]
-        alone, several = page_of(document(*rows)).loads()["Churn at 90% fill"]
-        self.assertIn("slab_bitmap 50.5 µs none measured here", alone)
-        self.assertIn("slab_bitmap 30.3 µs halloc 303 µs (10.0× as long)", several)
+        (several,) = page_of(document(*rows)).loads()["Churn at 90% fill"]
+        self.assertIn("slab_bitmap (the default) 30.3 µs halloc 303 µs (10.0× as long)", several)
 
     def test_count_what_leads(self):
         rows = [burst(name, time, size) for name, size, time in
                 (("slab_bitmap", 16, 20), ("scatter", 16, 40), ("slab_bitmap", 4096, 50), ("scatter", 4096, 20))]  # fmt: skip
         made = page_of(document(*rows))
-        self.assertIn("Of 3 common loads with two or more allocators measured", made.words(made.section("loads")))
-        self.assertIn("slab_bitmap in 2 and scatter in 1", made.words(made.section("loads")))
+        self.assertIn("in these 3 loads: slab_bitmap (the default) in 2 and scatter in 1", made.words(made.section("loads")))
+        self.assertEqual(len(made.loads()) - 1, 3, "beside the head")
+
+    def test_name_no_leader_of_one_allocator(self):
+        self.assertIsNone(page_of(document(burst("slab_bitmap", 20))).section("loads"))
 
     def test_are_absent_where_nothing_of_them_was_measured(self):
         self.assertIsNone(page_of(document(row(scenario="atomic", bytes=1))).section("loads"))
@@ -85,7 +108,25 @@ class Charts(unittest.TestCase):
         names = [each.name for each in panel.ranked()]
         self.assertEqual(names, ["slab_bitmap", "toolkit", "halloc_split", "scatter", "tbuddy", "ualloc", "halloc", "scatter_frames"])
         drawn = {words.partition(",")[0] for *_, words in charts.draw(panel).points}
-        self.assertEqual(drawn, set(names[:6]))
+        self.assertEqual(drawn, {"CUDA's malloc", *names[:6]} - {"toolkit"})
+
+    def test_have_the_null_kernel_as_a_line_where_it_was_measured_along_the_axis(self):
+        def scaling(name, time, threads, size=64):
+            return row(name, scenario="scaling", times=(time,) * 3, bytes=size, threads=threads)
+
+        panel = self.panel(*(scaling("slab_bitmap", 9, threads) for threads in (32, 64)), *(scaling("null", 5, threads, 0) for threads in (32, 64)))
+        self.assertEqual([(each.name, [point.y for point in each.points]) for each in panel.series], [("slab_bitmap", [9, 9]), ("null", [5, 5])])
+        self.assertEqual(panel.best_of(panel.column(32))[0], "slab_bitmap", "the null kernel leads nothing")
+
+    def test_mark_points_that_refused_calls_and_tell_how_many(self):
+        rows = [fill_level(name, level, 50, refused) for level in (700, 900) for name, refused in (("slab_bitmap", 0.0), ("scatter", 0.8))]
+        made = page_of(document(*rows))
+        (told,) = made.charts()[:1]
+        self.assertEqual([each.endswith("refuses 80% of the calls") for each in told], ["scatter" in each for each in told])
+        words = [each.text for each in made.root.iter(f"{SVG}text")]
+        self.assertIn("scatter †", words)
+        self.assertNotIn("slab_bitmap †", words)
+        self.assertTrue(any("† hollow: refused calls" in each for each in words if each))
 
     def test_put_each_point_where_its_value_is(self):
         points = charts.draw(self.panel(*(burst("slab_bitmap", size, size) for size in (10, 100, 1000)))).points
@@ -159,7 +200,7 @@ class Leaders(unittest.TestCase):
     def test_are_none_of_those_that_refused_calls_which_others_served(self):
         made = page_of(document(burst("slab_bitmap", 20), burst("scatter", 10, failures=7)))
         self.assertEqual(best_cells(made, "burst"), {"slab_bitmap"})
-        self.assertEqual(table_cells(made, "burst")["scatter"], ["0.50 10.0 µs†"])
+        self.assertEqual(table_cells(made, "burst")["scatter"], ["0.50† 10.0 µs, refuses 87.5% of the calls"])
 
     def test_are_allocators_and_not_what_stands_beside_them(self):
         rows = [
@@ -186,14 +227,14 @@ class Comparisons(unittest.TestCase):
         return made, made.words(made.section("compared"))
 
     def test_tell_faster_slower_and_unchanged_by_the_spread_of_repetitions(self):
-        names = ("a", "b", "c", "d")
+        names = ("a", "b", "c", "d", "e")
         before = [row(name, times=(20.0, 21.0, 22.0), bytes=64) for name in names]
         after = [
             row(name, times=times, bytes=64)
-            for name, times in zip(names, ((10.0, 10.5, 11.0), (40.0, 42.0, 44.0), (21.5, 22.5, 23.0), (50.0,)))
+            for name, times in zip(names, ((10.0, 10.5, 11.0), (40.0, 42.0, 44.0), (21.5, 22.5, 23.0), (50.0,), (10.0, 30.0, 40.0)))
         ]
         made, words = self.pairs(before, after)
-        self.assertIn("4 rows are in both sets: 1 faster, 1 slower, 1 unchanged, 1 not told: one repetition.", words)
+        self.assertIn("5 rows are in both sets: 1 faster, 1 slower, 1 unchanged, 1 undecided, the spread is too wide, 1 not told: one repetition.", words)
         self.assertIn("burst a malloc, 64 B 21.0 µs 10.5 µs 0.50 faster", words)
         self.assertIn("burst b malloc, 64 B 21.0 µs 42.0 µs 2.00 slower", words)
         self.assertIn("burst c malloc, 64 B 21.0 µs 22.5 µs 1.07 unchanged", words)

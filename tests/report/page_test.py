@@ -49,34 +49,37 @@ class TheDocumentation(unittest.TestCase):
     def test_shows_at_each_point_a_number_of_the_results_with_its_unit(self):
         """Written anew here: a number to three digits and a unit must be that of a row of the line's name."""
         checked = 0
-        figures = [("burst", self.page.charts()[0]), ("utilisation", self.page.charts()[1])]  # of the first screen
+        figures = list(zip(("scaling", "burst", "efficiency"), self.page.charts()))  # of the first screen
+        names = {"Warpheap": "slab_bitmap", "CUDA's malloc": "toolkit", "storing a pointer": "null", "null kernel": "null"}
         for section in self.page.root.iter(f"{HTML}section"):
             figures += [(section.get("id").replace("-", "_"), told) for told in self.page.charts(section)]
         self.assertEqual([told for _, told in figures], self.page.charts())
         for scenario, points in figures:
             values = self.values(scenario)
-            for told in points:
-                name, told = re.fullmatch(r"([\w +]+)(?:, [^:]+)?: (.*)", told).groups()
+            for told in points if scenario != "map" else ():
+                name, told = re.fullmatch(r"([\w +'×]+)(?:, [^:]+)?: (.*?)(?:, refuses .*)?", told).groups()
+                name = names.get(name, name)
                 value, low, high = re.fullmatch(r"(.+?)(?: \((.+) to (.+)\))?", told).groups()
                 unit = re.search(r"[^\d.,]*$", value)[0].strip()
                 for each in (value, low, high) if low else (value,):
                     number, own = re.fullmatch(r"([\d.,]+) ?(.*)", each).groups()
                     number = float(number.replace(",", ""))
                     factor = UNITS[own or (re.search(r"[^\d.,]*$", high)[0].strip() if each is low else unit)]
-                    near = [given for given in values[name] if abs(given - number * factor) <= max(0.006 * abs(given), 0.00051)]
+                    near = [given for given in set.intersection(*(values[part] for part in name.replace("× 0", "× none").split(" × "))) if abs(given - number * factor) <= max(0.006 * abs(given), 0.00051)]
                     self.assertTrue(near, f"{scenario}: {name}: {each} of {told}")
                     checked += 1
-        self.assertGreater(checked, 2000)
+        self.assertGreater(checked, 1500)
 
     def test_has_at_most_six_lines_in_a_chart_and_a_value_at_each_mark(self):
-        for svg, told in zip(self.page.root.iter(f"{SVG}svg"), self.page.charts()):
+        maps = list(self.page.section("map").iter(f"{SVG}svg"))
+        for svg, told in [pair for pair in zip(self.page.root.iter(f"{SVG}svg"), self.page.charts()) if pair[0] not in maps]:
             names = {re.match(r"[^:,]+", each)[0] for each in told}
             if len(told) > len(names):
                 self.assertLessEqual(len(names), 6, svg.get("aria-label"))
             marks = sum(1 for _ in svg.iter(f"{SVG}use"))
             self.assertEqual(marks, len(told) if len(told) < 2 or marks else 0, svg.get("aria-label"))
-            for name in names:
-                self.assertIn(name, {each.text for each in svg.iter(f"{SVG}text")}, "each line is named at its end")
+            ends = {(each.text or "").removesuffix(" †") for each in svg.iter(f"{SVG}text")}
+            self.assertLessEqual(names, ends, "each line is named at its end")
 
     def test_tells_values_under_the_mouse_and_on_focus_without_a_script(self):
         self.assertIn(".p :hover+text,.p :focus+text{visibility:visible}", self.page.text)
@@ -115,11 +118,20 @@ class TheDocumentation(unittest.TestCase):
         for each in links - {f"performance/tables.html#{name}" for name in ids}:
             self.assertTrue(each.startswith("#") or (ROOT / "docs" / each).exists(), each)
 
-    def test_begins_with_speed_and_memory_efficiency(self):
+    def test_begins_with_speed_and_memory_of_one_commit_beside_cudas_malloc(self):
         header = self.page.root.find(f".//{HTML}header")
-        self.assertEqual([each.text for each in header.iter(f"{HTML}figcaption")], ["Speed: malloc in bursts", "Memory efficiency: how full a pool gets"])
-        for told in ("NVIDIA H200", "580.159.04", "CUDA 13.0", "Results of 15 commits"):
+        self.assertEqual([each.text.partition(":")[0] for each in header.iter(f"{HTML}figcaption")], ["Speed", "Speed", "Memory"])
+        for told in ("NVIDIA H200", "580.159.04", "CUDA 13.0"):
             self.assertIn(told, self.page.words(header))
+        self.assertNotIn("commits are on this page", self.page.words(header))
+        for told in self.page.charts(header)[:2]:
+            names = {re.match(r"[^:,]+", each)[0] for each in told}
+            self.assertLessEqual({"Warpheap", "CUDA's malloc"}, names)
+            self.assertLessEqual(len(names), 5)
+
+    def test_has_as_many_loads_as_it_counts(self):
+        (count,) = re.findall(r"in these (\d+) loads", self.page.words(self.page.section("loads")))
+        self.assertEqual(int(count), sum(map(len, self.page.loads().values())) - 1, "beside the head")
 
 
 class _Browser(html.parser.HTMLParser):
@@ -230,7 +242,7 @@ class ThePage(unittest.TestCase):
 class Machines(unittest.TestCase):
     def test_stand_at_the_top_with_driver_cuda_and_commit(self):
         header = page_of(document(row())).root.find(f".//{HTML}header")
-        told = "backend cuda GPU NVIDIA H200 CPU A CPU driver 580.1 CUDA 13.0 measured 2026-01-02 files 1 commits aaa111"
+        told = "backend cuda GPU NVIDIA H200 CPU A CPU driver 580.1 CUDA 13.0 measured 2026-01-02 files 1 commit aaa111"
         self.assertIn(told, Page.words(None, header))
 
     def test_that_differ_are_pointed_out_and_never_share_a_chart(self):
@@ -243,7 +255,9 @@ class Machines(unittest.TestCase):
             self.assertEqual(sorted(times), [["20.0", "30.0"], ["50.0", "60.0"]])
 
     def test_of_the_host_backend_are_named_as_such(self):
-        made = page_of(document(burst("slab_bitmap", 20), machine=HOST, backend="host"), document(burst("slab_bitmap", 7)))
+        rows = [burst("slab_bitmap", 20), burst("scatter", 30)]
+        made = page_of(document(*rows, machine=HOST, backend="host"), document(burst("slab_bitmap", 7), burst("scatter", 9)))
+        self.assertIn("Warpheap, 256 B: 7.00 µs (6.93 to 7.07 µs)", made.charts()[0], "the first screen is of the GPU")
         self.assertIn("they say nothing of speed on a GPU", made.words())
         self.assertIn("On host backend Do not choose an allocator by these times", made.words(made.section("loads")))
         self.assertNotIn("host backend", page_of(document(row())).words())
@@ -262,7 +276,7 @@ class Machines(unittest.TestCase):
         newer = document(burst("slab_bitmap", 20), machine={**H200, "time": "2026-02-02T00:00:00Z"})
         for order in ((older, newer), (newer, older)):
             made = page_of(*order)
-            self.assertEqual(made.charts(), [["slab_bitmap, 256 B: 20.0 µs (19.8 to 20.2 µs)"]])
+            self.assertEqual(made.charts(), [["Warpheap, 256 B: 20.0 µs (19.8 to 20.2 µs)"]])
             self.assertEqual(len(made.raw_rows(made.section("burst"))), 2, "raw numbers are all of them")
 
 

@@ -117,10 +117,10 @@ class TheCommand(CommandTest):
         arguments = [file, "--output", str(self.folder / "page.html"), "--images", str(images)]
         status, _, err = self.run_report(*arguments)
         self.assertEqual((status, err), (0, ""))
-        drawing = (images / "burst-median-us.svg").read_text()
-        self.assertIn("slab_bitmap", [each.text for each in xml.etree.ElementTree.fromstring(drawing).iter(f"{SVG}text")])
+        drawing = (images / "speed.svg").read_text()
+        self.assertIn("Warpheap", [each.text for each in xml.etree.ElementTree.fromstring(drawing).iter(f"{SVG}text")])
         self.assertNotIn("var(", drawing)
-        self.assertTrue((images / "burst-median-us.png").read_bytes().startswith(b"\x89PNG"))
+        self.assertTrue((images / "speed.png").read_bytes().startswith(b"\x89PNG"))
 
     def test_says_what_to_install_where_a_package_is_missing(self):
         call = "import needed; needed.find(('json', 'no_such_package'), system='/nowhere')"
