@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel asks for memory, another one gives it back: every thread builds a linked list, and a
-// second kernel, whose threads are other threads, adds the lists up and frees them.
+// One kernel allocates memory and another frees it: every thread builds a linked list, and a second
+// kernel, with other threads, adds the lists up and frees them.
 #include <warpheap/platform/device_buffer.hpp>
 #include <warpheap/warpheap.hpp>
 
@@ -22,7 +22,7 @@ struct build_lists {
     node* list = nullptr;
     for (unsigned value = 1; value <= me % 8; ++value) {
       auto* const made = static_cast<node*>(heap.malloc(sizeof(node)));
-      if (!made) break;  // out of memory: the list is shorter, and nothing is broken
+      if (!made) break;  // out of memory: the list is shorter, but intact
       *made = {value, list};
       list = made;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An allocator is five policies, and another allocator is another type behind the same interface:
-// one kernel runs on the default heap, on the toolkit's, and on one whose five policies are all
-// chosen here.
+// An allocator is made of five policies, and every allocator is a type with the same interface: one
+// kernel runs on the default heap, on the toolkit's, and on one whose five policies are chosen
+// here.
 #include <warpheap/allocator/toolkit.hpp>
 #include <warpheap/platform/device_buffer.hpp>
 #include <warpheap/warpheap.hpp>
@@ -12,7 +12,7 @@ namespace {
 
 using namespace warpheap::literals;
 
-// Out of memory, this says so, and then answers as return_null does.
+// When memory runs out, this prints a message and then returns nullptr, like return_null.
 struct say_it {
   static constexpr char const* name = "say_it";
 
@@ -22,18 +22,18 @@ struct say_it {
   }
 };
 
-// A configuration is a value; what it does not name keeps its default.
+// A configuration is a value; fields that it does not name keep their defaults.
 constexpr warpheap::creation::slab_bitmap_config small_slabs{.max_slab_log2 = 16};
 constexpr warpheap::distribution::warp_coalesce_config large_pages{.page_bytes = 8192};
 
 using our_allocator =
     // slabs of 64 KiB at most
     warpheap::allocator<warpheap::creation::slab_bitmap<small_slabs>,
-                        // small requests of a warp as one
+                        // combines small requests of a warp
                         warpheap::distribution::basic_warp_coalesce<large_pages>,
-                        // a policy of our own
+                        // our own policy
                         say_it,
-                        // memory that is ours already
+                        // memory that we own already
                         warpheap::reserve_pool::external,
                         // sizes padded to multiples of 16
                         warpheap::alignment::shrink<16>>;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A heap for code that does not know C++: a number identifies the heap, and functions with plain
-// names work on it. A JIT compiler or another language declares them, and links with a module
-// compiled from this header.
+// A heap for code that is not C++: a number identifies the heap, and functions with C names work on
+// it. A JIT compiler or another language declares them, and links with a module compiled from this
+// header.
 #include <warpheap/heap/c_interface.hpp>
 #include <warpheap/platform/device_buffer.hpp>
 #include <warpheap/warpheap.hpp>
@@ -12,7 +12,7 @@ namespace {
 
 using namespace warpheap::literals;
 
-// What such code does: an array that grows while numbers come.
+// An example of such code: an array that grows as numbers are added.
 struct collect {
   WARPHEAP_DEVICE void operator()(unsigned long long heap, unsigned* results) const {
     auto const me = static_cast<unsigned>(warpheap::global_thread_index());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A heap that kernels find by its name: code deep in a kernel allocates without having been given
-// the heap. The host sets the variable once, before the first launch. A __constant__ variable is
-// set likewise; a __managed__ one is assigned.
+// A heap that kernels find by name: code deep in a kernel allocates without a heap parameter. The
+// host sets the variable once, before the first launch. A __constant__ variable is set in the same
+// way; a __managed__ one is assigned.
 #include <warpheap/platform/device_buffer.hpp>
 #include <warpheap/warpheap.hpp>
 
@@ -11,11 +11,10 @@ namespace {
 
 using namespace warpheap::literals;
 
-// Null until the host sets it; what is null must not be asked.
+// Null until the host sets it; a null reference must not be called.
 WARPHEAP_DEVICE warpheap::heap_ref the_heap;
 
-// A stack of numbers that grows as it needs, and knows nothing of heaps outside of its two
-// functions.
+// A stack of numbers that grows as needed; only its two functions use the heap.
 struct number_stack {
   unsigned* numbers = nullptr;
   unsigned used = 0;
@@ -34,7 +33,7 @@ struct number_stack {
   }
 };
 
-// Writes each thread's number as a product of primes, and multiplies it out again.
+// Factors each thread's number into primes, and multiplies them again.
 struct factorise {
   WARPHEAP_DEVICE void operator()(unsigned* products) const {
     auto const me = static_cast<unsigned>(warpheap::global_thread_index());

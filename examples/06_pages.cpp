@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lists that grow by pages: every thread collects the divisors of its numbers in a chain of pages
-// of one size. It takes another page when the last is full, and gives them all back. Pages are
+// of one size. It takes another page when the last is full, and finally frees them all. Pages are
 // found by random walks: no thread waits for another, and the number of pages need not be known
 // beforehand.
 #include <warpheap/allocator/random_walk.hpp>
@@ -28,8 +28,8 @@ struct page {
 static_assert(sizeof(page) <= 256);
 
 struct collect_divisors {
-  // `sums` gets what the divisors of this thread's numbers add up to, read back from the chain; 0
-  // if there was no page.
+  // `sums` gets the sum of the divisors of this thread's numbers, read back from the chain; 0 if
+  // there was no page.
   WARPHEAP_DEVICE void operator()(page_ref heap, unsigned numbers, unsigned long long* sums) const {
     auto const first = static_cast<unsigned>(warpheap::global_thread_index()) * numbers + 1;
     page* last = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A heap for the whole process: kernels call warpheap::malloc and are given no heap, and their own
-// malloc stays what it was. Several files may do so; each includes the header.
+// A heap for the whole process: kernels call warpheap::malloc without a heap parameter, and plain
+// malloc stays CUDA's. Several files may do this; each includes the header.
 #include <warpheap/heap/global_heap.hpp>
 #include <warpheap/platform/device_buffer.hpp>
 
@@ -13,7 +13,7 @@ struct node {
   node* next;
 };
 
-// Each thread lists the divisors of its number, adds them up, and forgets them.
+// Each thread lists the divisors of its number, adds them up, and frees them.
 struct sum_divisors {
   WARPHEAP_DEVICE void operator()(unsigned* sums, unsigned long long* bytes) const {
     auto const me = static_cast<unsigned>(warpheap::global_thread_index());
@@ -47,7 +47,7 @@ int main() {
   warpheap::launch({4, 128}, sum_divisors{}, sums.data(), bytes.data());
   warpheap::synchronize();
 
-  // 6, 28 and 496 are the sums of their divisors, but for themselves.
+  // 6, 28 and 496 are the sums of their proper divisors.
   bool right = heap.heap().statistics().live_blocks == 0 && bytes[1] >= sizeof(node);
   for (unsigned i = 1; i < 512; ++i) {
     bool const perfect = sums[i] == 2 * i;

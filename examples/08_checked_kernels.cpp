@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors of kernels, found: a kernel makes the error that a name stands for, and the checked heap
-// reports it with the lines that allocated and freed.
+// Finding errors of kernels: a kernel makes the error of a given name, and the checked heap reports
+// it with the lines that allocated and freed.
 //
 //   example_08_checked_kernels               exit status 0 if each is reported as it should be
 //   example_08_checked_kernels double_free   that one alone: 1 if something was found
@@ -33,20 +33,20 @@ constexpr name_of_error errors[] = {
 };
 constexpr unsigned error_count = sizeof errors / sizeof *errors;
 
-// Every thread makes and frees a node of six words, and thread 3 errs.
+// Every thread makes and frees a node of six words, and thread 3 makes the error.
 struct err {
   WARPHEAP_DEVICE void operator()(heap_type::ref_type heap, unsigned which, unsigned* outside) const {
     auto* const node = static_cast<unsigned*>(heap.malloc(24));
     if (!node) return;
     for (unsigned i = 0; i < 6; ++i) node[i] = i;
     bool const errs = warpheap::global_thread_index() == 3;
-    // overrun: one byte behind the end
+    // overrun: one byte past the end
     if (errs && which == 0) reinterpret_cast<unsigned char*>(node)[24] = 7;
     // underrun: the word before the start
     if (errs && which == 1) node[-1] = 7;
-    // inner_free: not what malloc returned
+    // inner_free: not the address that malloc returned
     if (errs && which == 4) heap.free(node + 2);
-    // foreign_free: memory that comes from cudaMalloc
+    // foreign_free: memory from cudaMalloc
     if (errs && which == 5) heap.free(outside);
     // leak
     if (errs && which == 6) return;
@@ -57,13 +57,13 @@ struct err {
   }
 };
 
-/// Runs one kernel and prints what was found. Returns the first line of it.
+/// Runs one kernel and prints the errors. Returns their first line.
 std::string run(unsigned which) {
   heap_type const heap{16_MiB};
   warpheap::device_buffer<unsigned> const outside{6};
   warpheap::launch({2, 32}, err{}, heap.ref(), which, outside.data());
   warpheap::synchronize();
-  heap.check_blocks();  // what no free has found yet
+  heap.check_blocks();  // finds errors that no free has found yet
   heap.print(stdout);
   auto const reports = heap.reports();
   auto const leaks = heap.leaks();

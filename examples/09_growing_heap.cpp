@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A heap that grows, in three ways: when the program says so, between kernels by what was refused,
-// and while a kernel waits for memory.
+// Three ways to grow a heap: when the program says so, between kernels by what was refused, and
+// while a kernel waits for memory.
 #include <warpheap/heap/growing_heap.hpp>
 #include <warpheap/heap/growth_service.hpp>
 #include <warpheap/warpheap.hpp>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace warpheap::literals;
 
-// Calls wait for memory up to ten seconds: the host may be busy.
+// Calls wait up to ten seconds for memory: the host may be busy.
 constexpr warpheap::oom::grow_on_demand_config patient{.deadline_us = 10'000'000};
 using patient_heap = warpheap::basic_heap<warpheap::growing_allocator_with<warpheap::oom::grow_on_demand<patient>>>;
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One heap for each GPU of a host, and blocks that one GPU allocates and another reads and frees.
-// With one GPU, or on the host backend, both members of the set are on it, and all else is the
-// same.
+// With one GPU, or on the host backend, both members of the set are on the same device.
 #include <warpheap/heap/heap_set.hpp>
 #include <warpheap/warpheap.hpp>
 
@@ -70,7 +69,7 @@ int main() {
   warpheap::device_buffer<message*> const sent(threads);
   warpheap::device_buffer<unsigned long long> const refused(1), wrong(1);
   for (int round = 0; round < 3; ++round) {
-    // From the second round on, malloc finds the heap full, and frees what waits.
+    // From the second round on, malloc finds the heap full, and makes the pending frees.
     run_as(set, 0, write_messages{}, sent.data(), refused.data());
     run_as(set, 1, read_messages{}, sent.data(), wrong.data());
     std::printf("round %d: %llu frees wait in the mailbox of member 0\n", round, set.pending(0));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tutorial of mallocMC's thesis (Eckert 2014, appendix A) in our spelling: configure the
 // policies of ScatterAlloc, compose them, make the result the process's allocator, and ask host and
-// kernel how many slots there are. With override.hpp in place of global_heap.hpp it is the
-// kernel's own malloc and free that are served.
+// kernel how many slots there are. With override.hpp instead of global_heap.hpp, the kernel's own
+// malloc and free use it.
 #include <warpheap/allocator/scatter.hpp>
 #include <warpheap/heap/override_allocator.hpp>
 #include <warpheap/warpheap.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Halloc's own interface (Adinetz and Pleiter 2014): the list of their slides, whose names are
-// theirs. A program that was written for their library changes its include.
+// Halloc's own interface (Adinetz and Pleiter 2014): the list from their slides, with its names. A
+// program that was written for their library changes only its include.
 #include <warpheap/heap/halloc_interface.hpp>
 #include <warpheap/platform/device_buffer.hpp>
 

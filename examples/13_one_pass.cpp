@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Gelado and Garland (2019) built their allocator for: a kernel whose output has a length that
-// is not known beforehand takes memory as it goes, by malloc and free alone, in place of one kernel
-// that counts and a second one that writes. Their allocator is behind warpheap::malloc here.
+// The purpose of Gelado and Garland's allocator (2019): a kernel whose output size is not known
+// beforehand allocates as it goes, with malloc and free alone, instead of one kernel that counts
+// and a second one that writes. Here their allocator is behind warpheap::malloc.
 #include <warpheap/allocator/throughput.hpp>
 #include <warpheap/heap/override_allocator.hpp>
 #include <warpheap/warpheap.hpp>

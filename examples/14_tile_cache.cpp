@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The primitives that the allocators are made of, in a structure of a program's own: a cache of
-// tiles that threads view without a lock while others draw, redraw and evict them.
+// The allocators' primitives in a program's own structure: a cache of tiles that threads read
+// without a lock while others draw, redraw and evict them.
 //
 //   bulk_semaphore  counts the free tiles; a thread that finds too few allocates a chunk of them
 //   spin_mutex      one for each bucket, so that one thread at a time relinks it
@@ -31,7 +31,8 @@ struct tile {
 
 constexpr u32 batch = 15;  // tiles of a chunk, which fits 16 KiB
 
-/// The unit that the cache grows by. Chunks are never freed, so threads may walk them at any time.
+/// The unit by which the cache grows. Chunks are never freed, so threads may traverse them at any
+/// time.
 struct chunk {
   u64 free;  // a bit for each tile
   chunk* next;
@@ -40,10 +41,10 @@ struct chunk {
 
 constexpr u32 buckets = 16;
 
-/// All that the threads share. Zeroed it is an empty cache.
+/// The threads' shared state. Zeroed memory is an empty cache.
 struct cache_state {
   u64 free_tiles;  // the semaphore's word
-  chunk* chunks;   // the one that was made last
+  chunk* chunks;   // the newest one
   srcu_state readers;
   u32 locks[buckets];
   tile* first[buckets];
@@ -66,7 +67,7 @@ struct tile_cache {
   cache_state* state;
   heap_ref heap;
 
-  /// Calls use(tile const&) for the tile of that key, which stays as it is until `use` returns.
+  /// Calls use(tile const&) for the tile of that key, which does not change until `use` returns.
   /// False if there is none.
   template <class Use>
   WARPHEAP_DEVICE bool view(u32 key, Use use) const {
@@ -80,8 +81,8 @@ struct tile_cache {
     return found;
   }
 
-  /// Draws the tile of that key, in place of an older one if there is one. False if all tiles are
-  /// in use and there is no memory for more.
+  /// Draws the tile of that key, replacing an older one if there is one. False if all tiles are in
+  /// use and there is no memory for more.
   WARPHEAP_DEVICE bool put(u32 key) const {
     tile* const fresh = allocate();  // may wait, so not while we hold the mutex
     if (!fresh) return false;
@@ -112,8 +113,8 @@ struct tile_cache {
     return old;
   }
 
-  /// Frees a tile that is unlinked, once all threads that may be viewing it are done: we wait for
-  /// them, or another thread does.
+  /// Frees an unlinked tile once all threads that may be viewing it are done: this thread waits for
+  /// them, or another does.
   WARPHEAP_DEVICE void retire(tile& old) const {
     srcu const readers{state->readers};
     readers.retire(old.node);
@@ -197,7 +198,7 @@ struct draw {
   }
 };
 
-/// Half of the time a thread views a pinned tile; else it draws a tile, or evicts one.
+/// Half of the time a thread views a pinned tile; otherwise it draws a tile, or evicts one.
 struct view_and_change {
   WARPHEAP_DEVICE void operator()(tile_cache cache, u32 rounds, tally* total) const {
     random_sequence random{global_thread_index()};
@@ -262,8 +263,8 @@ bool runs_well(launch_shape shape, u32 rounds) {
 int main() {
   bool right = runs_well({8, 64}, 32);
 #if !defined(__CUDACC__)
-  // Fast runs miss faults that these find: one thread at a time, in an order that the seed draws,
-  // and loads that return older values wherever no memory order forbids it.
+  // Seeded schedules find faults that ordinary runs miss: one thread runs at a time, in an order
+  // drawn by the seed, and loads return older values wherever no memory order forbids it.
   for (u64 seed = 1; right && seed <= 20; ++seed) {
     host::scoped_execution const run{{.mode = host::execution_mode::deterministic, .seed = seed, .weak_memory = true}};
     right = runs_well({2, 40}, 16);

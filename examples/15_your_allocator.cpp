@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An allocator of one's own (15_your_allocator/unit_bitmap.hpp) behind the same heap as any other:
-// used by a kernel, asked by the host, and timed beside the default.
+// A custom allocator (15_your_allocator/unit_bitmap.hpp) in a heap like any other: used by a
+// kernel, queried by the host, and timed beside the default.
 #include <warpheap/platform/device_buffer.hpp>
 
 #include <chrono>
@@ -12,7 +12,7 @@ namespace {
 
 using namespace warpheap::literals;
 
-/// A heap of our own policy with the plainest other four.
+/// A heap of our own policy with the simplest other four.
 using unit_bitmap_heap = warpheap::basic_heap<warpheap::plain_allocator<example::unit_bitmap>>;
 
 struct allocate {
@@ -29,8 +29,8 @@ struct release {
   }
 };
 
-/// Each thread allocates a block and frees it, three times; the last time is printed. Returns
-/// whether the heap gave each thread a block, and had all of them back.
+/// Each thread allocates a block and frees it, three times; prints the last round's time. Returns
+/// whether each thread got a block, and all were freed.
 template <class Heap>
 bool time(Heap const& heap, unsigned threads, warpheap::size_t bytes) {
   warpheap::device_buffer<void*> const blocks{threads};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects in place of bytes: make() constructs, destroy() runs the destructor. An owner goes with
-// an object from thread to thread, and the last one destroys it.
+// Objects instead of bytes: make() constructs, destroy() runs the destructor. An owner passes an
+// object from thread to thread, and the last thread destroys it.
 #include <warpheap/container/owner.hpp>
 #include <warpheap/platform/device_buffer.hpp>
 #include <warpheap/warpheap.hpp>
@@ -11,7 +11,7 @@ namespace {
 
 using namespace warpheap::literals;
 
-// A sum of numbers, which says once it is complete where it is to be written.
+// A sum of numbers, whose destructor stores it.
 class sum {
  public:
   WARPHEAP_DEVICE explicit sum(unsigned* result) : result_{result} {}
@@ -36,7 +36,7 @@ struct begin {
   }
 };
 
-// By other threads: thread i ends the sum of the one at the other end.
+// By other threads: thread i finishes the sum of the thread at the other end.
 struct end {
   WARPHEAP_DEVICE void operator()(warpheap::heap_ref heap, warpheap::owner<sum>* sums, unsigned count) const {
     auto const me = static_cast<unsigned>(warpheap::global_thread_index());
@@ -48,7 +48,7 @@ struct end {
 
 int main() {
   warpheap::heap const heap{64_MiB};
-  warpheap::device_buffer<warpheap::owner<sum>> const sums{1024};  // zeroed: of nothing
+  warpheap::device_buffer<warpheap::owner<sum>> const sums{1024};  // zeroed: they own nothing
   warpheap::device_buffer<unsigned> const results{1024};
   warpheap::launch({8, 128}, begin{}, heap.ref(), sums.data(), results.data());
   warpheap::launch({3, 512}, end{}, heap.ref(), sums.data(), 1024u);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors and strings: each thread collects the prime factors of a number, which are as many as
-// they are, and writes them into a line of text. The host reads both.
+// Vectors and strings: each thread collects the prime factors of a number, however many there are,
+// and writes them into a line of text. The host reads both.
 #include <warpheap/container/string.hpp>
 #include <warpheap/container/vector.hpp>
 #include <warpheap/platform/device_buffer.hpp>
@@ -28,7 +28,7 @@ struct factorize {
       line.append(heap, line.find('=') == warpheap::string_view::npos ? " = " : " * ");
       line.append(heap, factor);
     }
-    all[me] = found;  // the same vector: its 16 bytes, which other kernels and the host take over
+    all[me] = found;  // the same vector: its 16 bytes, for other kernels and the host
     lines[me] = line;
   }
 };

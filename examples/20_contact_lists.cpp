@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contacts of many worlds that are simulated at the same time, as for reinforcement learning. Most
-// worlds have a few, and some a hundred times as many. A list with a bound has to have the bound of
-// the fullest world in all of them; here each world has an append_buffer, which takes pages from a
-// heap as they are needed. A step clears the lists, fills and uses them. On a GPU it is captured as
-// a graph and replayed without the host in between.
+// worlds have a few, some a hundred times as many. Bounded lists would need the fullest world's
+// bound in every world; here each world has an append_buffer, which takes pages from a heap as they
+// are needed. A step clears, fills and uses the lists. On a GPU it is captured as a graph and
+// replayed without the host in between.
 #include <warpheap/container/append_buffer.hpp>
 #include <warpheap/platform/device_buffer.hpp>
 #include <warpheap/util/random.hpp>
@@ -32,13 +32,13 @@ struct contact {
 };
 using contact_list = append_buffer<contact, append_buffer_config{.first_page = 8}>;
 
-/// Where a body is in a step, in one coordinate. In every 256th world they lie on a pile.
+/// A body's position in a step, in one coordinate. In every 256th world the bodies are piled up.
 WARPHEAP_HOST_DEVICE i32 place(u32 world, u32 body, u32 step, u32 coordinate) {
   u32 const width = world % 256 == 3 ? 1 << 11 : 1 << 16;
   return static_cast<i32>(mix32((world * bodies + body) * 2 + coordinate + mix32(step)) % width);
 }
 
-/// Whether two bodies touch, and how far they lie apart.
+/// Whether two bodies touch, and their distance.
 WARPHEAP_HOST_DEVICE bool touch(u32 world, u32 step, contact& pair) {
   for (u32 i = 0; i < 2; ++i) pair.distance[i] = place(world, pair.second, step, i) - place(world, pair.first, step, i);
   i64 const x = pair.distance[0], y = pair.distance[1];

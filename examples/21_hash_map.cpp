@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often does each number occur? Nobody knows beforehand how many different ones there are: the
-// map begins with nothing and grows while 65,536 threads count. Then it is made one piece again.
+// How often does each number occur? How many different ones there are is not known beforehand: the
+// map begins empty and grows while 65,536 threads count. Then it is compacted.
 #include <warpheap/container/hash_map.hpp>
 #include <warpheap/platform/device_buffer.hpp>
 #include <warpheap/warpheap.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers by their smallest prime factor: all threads insert into one multimap, whose lists grow as
-// they are found, and then each thread walks the list of one key.
+// factors are found, and then each thread walks the list of one key.
 #include <warpheap/container/hash_multimap.hpp>
 #include <warpheap/platform/device_buffer.hpp>
 #include <warpheap/warpheap.hpp>
@@ -38,7 +38,7 @@ int main() {
   destroy(heap.ref(), by_factor.data());
   warpheap::synchronize();
   std::printf("%llu primes below %u; %u numbers begin with 3\n", keys, most, counts[3]);
-  // Half of all numbers, and of the rest each third: 3, 9, 15, ...
+  // Half of all numbers, and every third of the rest: 3, 9, 15, ...
   bool const right = refused[0] == 0 && keys == 564 && counts[2] == 2047 && counts[3] == 683 && counts[4] == 0 &&
                      sums[4093] == 4093 && heap.statistics().live_blocks == 0;
   std::printf("%s\n", right ? "right" : "wrong");

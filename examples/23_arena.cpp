@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scratch memory of a thread block: threads note what they find in an arena, which is then reset
+// Scratch memory of a thread block: threads store what they find in an arena, which is then reset
 // as a whole.
 #include <warpheap/container/arena.hpp>
 #include <warpheap/platform/device_buffer.hpp>
@@ -17,7 +17,7 @@ struct run {
   run* next;
 };
 
-/// How many numbers from `first` on ascend.
+/// The length of the ascending run from `first` on.
 WARPHEAP_DEVICE u32 length_from(u32 const* numbers, u32 size, u32 first) {
   u32 last = first;
   while (last + 1 < size && numbers[last] < numbers[last + 1]) ++last;

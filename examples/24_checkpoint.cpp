@@ -40,7 +40,7 @@ struct move {
   }
 };
 
-/// How far the particles of an image are from where their springs are at rest, at most.
+/// The largest distance of an image's particles from their springs' rest positions.
 double furthest(heap_image const& image) {
   auto const* const all = image.at(static_cast<trails const*>(image.root()));
   double most = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Triangles of a graph that changes: threads insert edges into the neighbour lists of both ends,
-// take some away again, and then walk the sorted lists side by side.
+// Triangles of a changing graph: threads insert edges into the neighbour lists of both ends, erase
+// some again, and then walk the sorted lists side by side.
 #include <warpheap/container/adjacency_list.hpp>
 #include <warpheap/platform/device_buffer.hpp>
 #include <warpheap/warpheap.hpp>
@@ -10,7 +10,7 @@
 using warpheap::adjacency_list, warpheap::insert_result, warpheap::shared_adjacency_list;
 constexpr unsigned vertices = 1024;
 
-// Edges among those of each 8 vertices that follow each other.
+// Edges among each 8 consecutive vertices.
 struct insert_edges {
   WARPHEAP_DEVICE void operator()(warpheap::heap_ref heap, shared_adjacency_list* of, unsigned* refused) const {
     auto const me = static_cast<unsigned>(warpheap::global_thread_index());
@@ -21,7 +21,7 @@ struct insert_edges {
   }
 };
 
-// The last vertex of each 8 leaves.
+// Removes the last vertex of each 8.
 struct erase_edges {
   WARPHEAP_DEVICE void operator()(warpheap::heap_ref heap, shared_adjacency_list* of) const {
     auto const from = static_cast<unsigned>(warpheap::global_thread_index());
@@ -53,7 +53,7 @@ int main() {
   warpheap::launch({vertices / 128, 128}, erase_edges{}, heap.ref(), lists.data());
   warpheap::launch({vertices / 128, 128}, count_triangles{}, seen, count.data() + 1);
   warpheap::synchronize();
-  // Each triangle is found from its 6 directed edges: of 8 vertices 56, of 7 then 35.
+  // Each triangle is found from its 6 directed edges: 56 among 8 vertices, then 35 among 7.
   unsigned const before = count[0] / 6, after = count[1] / 6;
   std::printf("%u triangles, then %u\n", before, after);
   bool const right = refused[0] == 0 && before == vertices / 8 * 56 && after == vertices / 8 * 35;

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks how comments and pages speak, as CONTRIBUTING says: what can be told without reading.
+"""Checks comments and pages for the rules of CONTRIBUTING that need no reader.
 
 Sources: comments at most 100 columns wide; no docstring begins "The same"; a subject has a name, and is no "who"; a
-number is "this many", and not "so many". Pages: the last two. "Who" follows a word for people ("a programmer who"), and
-threads, lanes and calls take "that".
+number is "this many", not "so many"; a thread, lane or place is named: no "nobody", "any of us", or "as there" at the end of
+a clause. Pages: "who" and "so many". "Who" follows a word for people ("a programmer who"); threads, lanes and calls take "that".
 """
 
 import re
@@ -16,6 +16,7 @@ PEOPLE = "people|users?|programmers?|researchers?|engineers?|authors?|readers?|d
 WHO = re.compile(r"\b[Ww]ho(?:ever)?\b")
 FORGIVEN = re.compile(rf"\b(?:{PEOPLE}),? who\b", re.IGNORECASE)
 SO_MANY = re.compile(r"\b[Ss]o many\b(?! that\b)")
+NAMELESS = re.compile(r"\b(?:(?:[Nn]o|[Ss]ome|[Aa]ny)body|any of us)\b|\bas there(?=[.,;:]|$)")
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)\'')
 UNBREAKABLE = re.compile(r"https?://|NOLINT|clang-format|\|---|^\s*//\s*\S+$")
 
@@ -44,8 +45,11 @@ def faults_of_source(text):
             begins = comment.startswith("///") and (before is None or comment.startswith("///<"))
             if begins and re.match(r"///<? ?The same\b", comment):
                 yield number, 'a docstring that begins "The same"'
-            for fault in faults_of_words(STRING.sub("", comment)):
+            words = STRING.sub("", comment)
+            for fault in faults_of_words(words):
                 yield number, fault
+            for phrase in NAMELESS.findall(words):
+                yield number, f'"{phrase}" names no thread, lane or place'
         before = comment if comment is not None and line.lstrip().startswith("//") else None
 
 
@@ -75,6 +79,9 @@ def negative_test():
         "int f();\n/// The same for lanes.\nint g();",
         "int f();  ///< The same for lanes.",
         "/// Takes so many units.",
+        "// A lock that nobody holds.",
+        "/// Sees what any of us frees.",
+        "// A growing pool: as there.",
         "// " + "wide " * 20,
         "int f(int, int, int);  // " + "wide " * 16,
     ]

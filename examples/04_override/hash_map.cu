@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An ordinary CUDA file: a hash map of chained entries, which its threads make with new, with keys
-// that they malloc. Nothing here knows Warpheap.
+// that they malloc. Nothing here refers to Warpheap.
 #include "hash_map.hpp"
 
 #include <cstdio>
@@ -66,8 +66,8 @@ __device__ entry* find(entry* chain, entry const* end, word const& key) {
   return chain == end ? nullptr : chain;
 }
 
-/// Puts `made` in front of the chain, unless another thread came first with the same key: then that
-/// one counts for both.
+/// Puts `made` in front of the chain, unless another thread has inserted the same key: then that
+/// entry counts for both.
 __device__ void insert(entry** bucket, entry* made) {
   entry* seen = *static_cast<entry* volatile*>(bucket);
   entry const* searched = nullptr;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that are not edited, on our heap: hash_map.cu is compiled as it is, and once more with
-// the options
+// Unedited kernels on our heap: hash_map.cu is compiled as it is, and once more with the options
 //
 //   -include warpheap/heap/override.hpp -Dbuild_map=build_map_on_warpheap
 //
-// of which the second only keeps the two apart in one program.
+// of which the second only distinguishes the two in one program.
 #include <warpheap/heap/override.hpp>
 #include <warpheap/warpheap.hpp>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // An allocator in some 150 lines: units of 64 bytes and a bit for each. A block is 1, 2, 4, ... 64
-// units at a multiple of its size, so of one word of bits. The lanes of a warp that ask for a size
-// act as one: from the warp's cursor on each looks at words of its own, and the first that find
-// room take blocks for all. docs/guide/your_allocator.md tells how to write one.
+// units at a multiple of its size, so of one word of bits. The lanes of a warp that request the
+// same size act as one: from the warp's cursor on, each looks at words of its own, and the first
+// that find room take blocks for all. docs/guide/your_allocator.md says how to write one.
 //
 //   pool | counts | scans | cursors, 4 bytes each | a bit a unit: taken | 4 bytes a unit: length
 //
@@ -28,7 +28,7 @@ using namespace warpheap;
 constexpr u32 word_units = 64, cursors = 8192, glance = 4, stretch = 16;
 constexpr u64 unit_bytes = 64, word_bytes = word_units * unit_bytes, none = ~u64{0};
 
-/// Where things are. unit_pool has the pool and the counts.
+/// The layout. unit_pool has the pool and the counts.
 class unit_table : public creation::unit_pool<unit_bytes, word_bytes, u64> {
  public:
   static constexpr u64 cursors_offset = 128 + shared_pass<7>::bytes, bits_offset = cursors_offset + 4 * cursors;
@@ -45,7 +45,7 @@ class unit_table : public creation::unit_pool<unit_bytes, word_bytes, u64> {
   void initialize(stream_view on) const { backend::fill_bytes(metadata(), 0, metadata_bytes(), on); }
 };
 
-/// What the host reads of a heap at rest: its metadata, copied. quiet_view makes the reports of it.
+/// The host's view of a heap at rest: a copy of its metadata, from which quiet_view makes reports.
 class unit_view : public metadata_copy {
  public:
   explicit unit_view(unit_table const& of) : metadata_copy{of.metadata(), of.metadata_bytes()}, table_{of} {}
@@ -92,13 +92,13 @@ class unit_bitmap : public creation::policy_base<unit_bitmap, unit_table> {
     if (bytes == 0) return nullptr;
     if (bytes > word_bytes || alignment > word_bytes) return refuse();
     u32 const units = units_of(alignment > bytes ? alignment : bytes);
-    // Of the lanes that came together, those that ask this heap for this size act as one.
+    // Of the lanes that arrived together, those that request this size from this heap act as one.
     lane_group const group = group_by(simt::active_mask(), key_of(units));
     u64 const unit = find(group, units);
-    // What a block's old owner wrote comes before us, also if another lane took it for us.
+    // The old owner's writes to a block happen before ours, even if another lane took it for us.
     simt::sync_warp(group.mask);
     if (unit == none) return refuse();
-    // I1. The result is used, so that the length is there before anybody has the address.
+    // I1. The result is used, so that the length is stored before any thread has the address.
     return table_.length(unit).exchange(units, order::relaxed) == 0 ? table_.address(unit) : nullptr;
   }
 
@@ -106,12 +106,12 @@ class unit_bitmap : public creation::policy_base<unit_bitmap, unit_table> {
     if (!memory) return;
     u64 const unit = table_.number_of(memory);
     if (unit == none) return table_.add_count(creation::count::foreign_frees);
-    // I1. relaxed: the word of bits orders what happens to the block. A read-modify-write, because
-    // the address may have come without an order; as it changes a live block's length, it reads the
-    // newest.
+    // I1. relaxed: the word of bits orders accesses to the block. A read-modify-write, because the
+    // address may have arrived without any ordering; since it changes a live block's length, it
+    // reads the newest value.
     u32 const units = table_.length(unit).exchange(0, order::relaxed);
     if (units == 0) return table_.add_count(creation::count::double_frees);
-    // Lanes whose blocks are of one word clear their bits together.
+    // Lanes whose blocks share a word clear their bits together.
     lane_group const group = group_by(simt::active_mask(), reinterpret_cast<u64>(table_.bits() + unit / word_units));
     u64 const bits = low_mask(units) << unit % word_units;
     u64 const all = group.size == 1 ? bits : union_of_groups(group.mask, group, bits);
@@ -125,7 +125,7 @@ class unit_bitmap : public creation::policy_base<unit_bitmap, unit_table> {
     return unit != none ? table_.length(unit).fetch_or(0, order::relaxed) * unit_bytes : 0;
   }
 
-  /// Blocks of the size that could be had: one part of the words. Exact on a heap at rest.
+  /// Available blocks of the size, in one part of the words. Exact on a heap at rest.
   WARPHEAP_DEVICE slot_part count_slots(size_t bytes, slot_share share) const {
     slot_part found;
     if (bytes == 0 || bytes > word_bytes) return found;
@@ -151,7 +151,7 @@ class unit_bitmap : public creation::policy_base<unit_bitmap, unit_table> {
   }
 
   /// The first unit of a block for each lane of the group; none if each place was seen taken. All
-  /// call.
+  /// lanes of the group call.
   WARPHEAP_DEVICE u64 find(lane_group const& group, u32 units) const {
     u32 const words = table_.words(), rows = glance + (words + group.size - 1) / group.size;
     u64 const mine = global_thread_index() / warp_lanes % cursors;
@@ -163,8 +163,8 @@ class unit_bitmap : public creation::policy_base<unit_bitmap, unit_table> {
     u32 row = 0, word = 0, at_once = 1;
     u64 unit = none, number = 0, seen = ~u64{0};
     for (u32 turn = 0; row < rows; ++turn) {
-      // Nothing at a glance: from here on every word. One scan answers all calls that came before
-      // it began.
+      // The quick look found nothing: from here on look at every word. One scan answers all calls
+      // that arrived before it began.
       if (turn == glance) number = table_.scans().begin(group.mask), at_once = stretch;
       if (turn > glance && simt::ballot(group.mask, table_.scans().answers(number, {log2_floor(units)}))) return unit;
       u32 const until = row + at_once;
@@ -179,7 +179,7 @@ class unit_bitmap : public creation::policy_base<unit_bitmap, unit_table> {
         unit = deal(group.mask, needing, having, word, seen, units, unit);
         needing = simt::ballot(group.mask, unit == none);
         if (needing != 0) continue;
-        // The next call of such a warp begins where this one found something.
+        // The warp's next call begins where this one found something.
         if (turn != 0 && group.leads) cursor.store(static_cast<u32>(unit / word_units) - own, order::relaxed);
         return unit;
       }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of C++11 that call new and delete, and know nothing of Warpheap.
+// C++11 kernels that call new and delete, without any reference to Warpheap.
 #include "lists.h"
 
 namespace {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds a race in a lock-free stack by trying every schedule of a few lanes, and shows that the
-// mended stack has none.
+// fixed stack has none.
 //
-// The stack holds free slots by number. A pop looks at the head, looks at what lies below it, and
-// swings the head there by a compare-exchange. Between these steps another lane may pop two slots
-// and push the first one back: the head is what it was, what lies below is not, and a slot that is
-// in use becomes the head (the ABA problem). A count beside the head, raised by each push, prevents
-// that.
+// The stack holds free slots by number. A pop reads the head and the slot below it, and moves the
+// head there by a compare-exchange. Between these steps another lane may pop two slots and push the
+// first one back: the head is unchanged, the slot below is not, and a slot that is in use becomes
+// the head (the ABA problem). A count beside the head, raised by each push, prevents that.
 #include <cstdio>
 #include <warpheap/explore/exploration.hpp>
 
@@ -42,7 +41,7 @@ struct free_slots {
   }
 };
 
-/// Takes two slots, gives back the first, and keeps the second.
+/// Takes two slots, returns the first, and keeps the second.
 template <bool Counts>
 struct take_and_give_back {
   void operator()(free_slots<Counts> stack, u32* owners) const {

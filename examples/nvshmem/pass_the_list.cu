@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes of one job, each with a heap: each one builds lists on its GPU, and its neighbour, on
-// this machine or another, reads them and frees them. Alone it is a job of one process, its own
-// neighbour.
+// Processes of one job, each with a heap: each builds lists on its GPU, and its neighbour, on this
+// machine or another, reads and frees them. A process alone is its own neighbour.
 //
 //   nvcc -std=c++20 -rdc=true pass_the_list.cu libnvshmem_device.a -lnvshmem_host -lcuda
 //   NVSHMEM_BOOTSTRAP=MPI mpirun -n 2 ./a.out
@@ -44,7 +43,7 @@ __global__ void take(warpheap::symmetric_heap::ref_type heap, remote_ptr const* 
     node seen;
     heap.get(&seen, block, sizeof seen);
     atomicAdd(sum, seen.value);
-    heap.free(block);  // goes into the mailbox of the PE that made it
+    heap.free(block);  // posted to the mailbox of the PE that made it
     block = seen.next;
   }
 }
@@ -79,7 +78,7 @@ int main() {
   int devices = 0;
   cudaGetDeviceCount(&devices);
   cudaSetDevice(nvshmem_team_my_pe(NVSHMEMX_TEAM_NODE) % devices);
-  int const status = run();  // heaps end before NVSHMEM
+  int const status = run();  // heaps are destroyed before NVSHMEM
   nvshmem_finalize();
   return status;
 }

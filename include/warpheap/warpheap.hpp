@@ -5,7 +5,7 @@
 //   kernel<<<grid, block>>>(heap.ref());              heap_ref: 16 bytes, by value
 //   void* p = ref.malloc(bytes);  ref.free(p);        device: any thread, any time
 //
-// Other allocators: <warpheap/allocator/halloc.hpp> and its kin, or <warpheap/all.hpp>. One of your
+// Other allocators: <warpheap/allocator/halloc.hpp> and its neighbours, or <warpheap/all.hpp>. Your
 // own: basic_heap<allocator<creation, distribution, oom, reserve_pool, alignment>>.
 #pragma once
 

@@ -21,13 +21,13 @@ enum class fault {
   none,
   overlaps,        ///< the last page of a block may be another's first
   misaligns,       ///< results are 8 bytes off
-  loses_blocks,    ///< every eighth free leaves the block owned by nobody
+  loses_blocks,    ///< every eighth free leaves the block without an owner
   gives_up,        ///< nullptr when the lock is busy
   believes_frees,  ///< any address that is freed counts as a live block
   starts_again,    ///< looks again as long as a block was freed since the last look
   stays_full,      ///< once full, full for ever
   unordered,       ///< the lock excludes, but orders no memory
-  loses_refreed,   ///< a free block that is freed again belongs to nobody
+  loses_refreed,   ///< a free block that is freed again has no owner
   stays_locked,    ///< a free block that is freed again leaves the lock taken, at times
   looks_unlocked,  ///< a free looks at the block without the lock, and believes what it saw
 };

@@ -269,8 +269,8 @@ void expect_contents(device_buffer<Map> const& map, std::map<u32, u32> const& re
   EXPECT_EQ(misplaced_in(map), 0u);
 }
 
-/// Kernel: all threads bring and erase the same keys. counts: by key, insertions that brought it,
-/// and erasures that took it. `values`: by key, what its last bringer wrote, if nobody erases.
+/// Kernel: all threads insert and erase the same keys. counts: by key, insertions and erasures that
+/// succeeded. `values`: by key, what its last inserter wrote, if no thread erases.
 struct contend {
   u32 keys, rounds, erases;  // one call in `erases` erases; 0: none
   u64 seed;

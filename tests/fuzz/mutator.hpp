@@ -14,7 +14,7 @@
 
 namespace warpheap::fuzz {
 
-/// What files of others have in places where nobody expects it.
+/// Texts from other programs' files, for places where readers do not expect them.
 inline std::vector<std::string> const& odd_texts() {
   using namespace std::string_literals;
   static std::vector<std::string> const odd{"0",

@@ -102,7 +102,7 @@ TEST(HeapSet, CountsMisuseFromAfarAndCorruptsNothing) {
   free_as(set, 1, {second + 16, second + 128});  // interior: the owner's counts
   drain(set);
   EXPECT_EQ(set.statistics(0).foreign_frees, 2u);
-  free_as(set, 1, {second + 8, second + 1});  // what can be no block is posted to nobody
+  free_as(set, 1, {second + 8, second + 1});  // an address that can be no block is not posted
   EXPECT_EQ(set.statistics(1).foreign_frees, 2u);
   int const nowhere = 0;
   free_as(set, 1, {const_cast<int*>(&nowhere), reinterpret_cast<void*>(~u64{15}), nullptr});

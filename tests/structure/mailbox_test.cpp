@@ -20,7 +20,7 @@ using box_type = mailbox<16>;
 /// Of which a region has many words of the summary, as in a pool of many GiB.
 using coarse_box = mailbox<16, 2>;
 
-/// A mailbox for a pool of addresses that nobody reads.
+/// A mailbox for a pool of addresses that are never read.
 template <class Box>
 class box_of {
  public:

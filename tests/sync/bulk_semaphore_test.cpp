@@ -484,7 +484,7 @@ class semaphore_with_uncounted_sleepers : public bulk_semaphore {
   atomic_ref<u64> raw_;
 };
 
-/// A failed batch that wakes nobody: units are taken if there are any, and the promise stays.
+/// A failed batch that wakes no lane: units are taken if there are any, and the promise stays.
 class semaphore_that_forgets_a_promise : public bulk_semaphore {
  public:
   explicit semaphore_that_forgets_a_promise(u64& word) : bulk_semaphore{word} {}

@@ -53,9 +53,9 @@ TEST(SharedPass, AnswersThoseWhoBeganBeforeIt) {
   EXPECT_EQ(answers.to_host(), (std::vector<u32>{0, 1, 0, 0, 1}));
 }
 
-/// Even lanes clear a word each, by a relaxed operation, tell nobody, and begin a pass. Odd lanes
-/// begin a pass and look at all words. A lane sees a word cleared if the lane that cleared it drew
-/// a smaller number afterwards.
+/// Even lanes clear a word each, by a relaxed operation, publish nothing, and begin a pass. Odd
+/// lanes begin a pass and look at all words. A lane sees a word cleared if the lane that cleared it
+/// drew a smaller number afterwards.
 struct clear_and_look {
   WARPHEAP_DEVICE void operator()(u64* words, u32* rooms, u64* numbers, u32* unseen) const {
     u32 const me = static_cast<u32>(global_thread_index()), lanes = simt::grid_dim() * simt::block_dim();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A heap that finds errors of the kernels that use it: overruns and underruns of blocks, writes
-// to freed blocks, double frees, frees of what is no block, and leaks. Each is reported with the
-// places in the source and the threads that allocated, freed, and found.
+// A heap that finds errors of the kernels that use it: overruns and underruns of blocks, writes to
+// freed blocks, double frees, frees of addresses that are no block, and leaks. Each is reported
+// with the source places and the threads that allocated and freed the block and found the error.
 //
 //   using heap_type = warpheap::checked<warpheap::heap>;   in place of warpheap::heap
 //   heap_type heap{64_MiB};
@@ -9,9 +9,9 @@
 //   for (auto const& error : heap.reports()) std::puts(error.describe().c_str());
 //
 // Cost: 112 bytes a block and more for alignment, 1/64 of the memory, and the quarantine. A free
-// reads what surrounds its block and writes over the contents. docs/design/checked.md.
-// Sources: redzones, poison and quarantine as in AddressSanitizer (Serebryany et al. 2012) and the
-// C libraries' debugging allocators; bits outside of the heap in place of shadow memory.
+// reads around its block and overwrites the contents. docs/design/checked.md. Sources: redzones,
+// poison and quarantine as in AddressSanitizer (Serebryany et al. 2012) and the C libraries'
+// debugging allocators; bits outside the heap instead of shadow memory.
 #pragma once
 
 #include "checked/checked_ref.hpp"
@@ -32,7 +32,7 @@
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
-/// An error that was found, for the host. The sites' files are in the strings.
+/// A found error, for the host. The sites' files are in the strings.
 struct error_report : recorded_error {
   std::string allocated_file;  ///< of the call that made the block
   std::string freed_file;      ///< of the one that freed it
@@ -50,11 +50,11 @@ struct error_report : recorded_error {
   }
 };
 
-/// Errors of one kind with the same places, of which only threads, addresses and sizes differ.
+/// Errors of one kind at the same places, which differ only in threads, addresses and sizes.
 struct error_group {
   error_report first;  ///< the one that was found first
   u64 errors = 0;      ///< how many
-  u64 threads = 0;     ///< that found them; that allocated the blocks, where the host found them
+  u64 threads = 0;     ///< that found them, or allocated the blocks if the host found them
 
   /// All of it in a line.
   std::string describe() const {
@@ -85,9 +85,9 @@ struct leak_report {
   }
 };
 
-/// A heap around another one, `Heap`, which must have a pool. Is made as that one is, and has its
-/// members for what the caller's blocks are. Host functions wait for the kernels that they run
-/// themselves, and no others: call them when no kernel uses the heap.
+/// A heap around another one, `Heap`, which must have a pool. It has the constructors of `Heap`,
+/// and its members, which see the caller's blocks. Host functions wait only for the kernels that
+/// they run themselves: call them when no kernel uses the heap.
 template <class Heap, checked_config Config = checked_config{}>
 class checked : public upstream_heap<Heap> {
   using base = upstream_heap<Heap>;
@@ -102,7 +102,7 @@ class checked : public upstream_heap<Heap> {
   /// The settings.
   static constexpr checked_config config = Config;
 
-  /// Throws what the constructor of `Heap` throws, and out_of_memory if there is none for the
+  /// Throws what the constructor of `Heap` throws, and out_of_memory if there is no memory for the
   /// records.
   template <class... Arguments>
     requires std::constructible_from<Heap, Arguments...>
@@ -121,7 +121,7 @@ class checked : public upstream_heap<Heap> {
   }
   checked(checked&&) noexcept = default;
   checked& operator=(checked&&) noexcept = default;
-  /// Prints what was found if the configuration says so.
+  /// Prints the errors if the configuration says so.
   ~checked() {
     if constexpr (Config.prints_at_end) {
       try {
@@ -131,7 +131,7 @@ class checked : public upstream_heap<Heap> {
     }
   }
 
-  /// What kernels take, by value.
+  /// The reference that kernels take by value.
   ref_type ref() const noexcept { return ref_type{upstream_.ref(), state_.data()}; }
 
   /// Frees everything at once, in order on stream `on`, and keeps the reports.
@@ -144,7 +144,7 @@ class checked : public upstream_heap<Heap> {
 
   /// The errors found so far: the first `most_reports`, in the order in which they were found.
   std::vector<error_report> reports() const { return reports_from(0); }
-  /// These reports in groups of those that are alike, in the order of each first one.
+  /// These reports in groups of equal kind and places, in the order of each group's first.
   std::vector<error_group> error_groups() const {
     using place = std::tuple<std::string const&, u32>;
     std::map<std::tuple<memory_error, found_in, place, place, place>, size_t> known;
@@ -174,15 +174,15 @@ class checked : public upstream_heap<Heap> {
   /// All errors of one kind found so far.
   u64 error_count(memory_error kind) const { return state_[0].errors.count_of(kind); }
 
-  /// Examines all live blocks and those in quarantine. Returns the errors that this found, as far
-  /// as the table has room for them.
+  /// Examines all live blocks and those in quarantine. Returns the newly found errors, as far as
+  /// the table has room for them.
   std::vector<error_report> check_blocks() const {
     u64 const before = state_[0].errors.kept();
     checked_parts::survey(checked_parts::check_blocks{}, ref(), map_words_.size());
     return reports_from(before);
   }
 
-  /// The live blocks by site and size, those of most bytes first.
+  /// The live blocks by site and size, the most bytes first.
   std::vector<leak_report> leaks() const {
     std::map<std::tuple<char const*, u32, u64>, leak_report> groups;
     device_texts texts;
@@ -207,7 +207,7 @@ class checked : public upstream_heap<Heap> {
     return found;
   }
 
-  /// Prints groups of errors, and leaks, a line each.
+  /// Prints groups of errors, and leaks, one per line.
   void print(std::FILE* to = stderr) const {
     for (auto const& group : error_groups()) std::fprintf(to, "warpheap: %s\n", group.describe().c_str());
     auto const& errors = state_[0].errors;
@@ -222,7 +222,7 @@ class checked : public upstream_heap<Heap> {
       visit(reinterpret_cast<void*>(block.address), static_cast<size_t>(block.bytes));
   }
 
-  /// Counts of a quiet heap: blocks, bytes and misuse as callers know them, all else of the
+  /// Counts of a quiet heap: blocks, bytes and misuse as callers see them, all others from the
   /// upstream heap.
   heap_statistics statistics() const requires Heap::takes_snapshots {
     heap_statistics counted = upstream_.statistics();
@@ -237,15 +237,15 @@ class checked : public upstream_heap<Heap> {
     return counted;
   }
 
-  /// Blocks of `bytes` that could be allocated now, by lanes that ask alone.
+  /// Blocks of `bytes` that could be allocated now, by lanes that call alone.
   u64 available_slots(size_t bytes) const requires requires(Heap const heap) { heap.available_slots(bytes); }
   { return upstream_.available_slots(ref_type::created_bytes(bytes)); }
-  /// Bytes of everything beside the pool, with the records.
+  /// Bytes of everything outside the pool, including the records.
   size_t metadata_bytes() const {
     return upstream_.metadata_bytes() + map_words_.size_bytes() + slots_.size_bytes() + records_.size_bytes() +
            state_.size_bytes();
   }
-  /// "checked" and what the upstream heap tells of itself.
+  /// "checked" and the upstream heap's own description.
   std::string info(std::string const& separator = "; ") const requires requires(Heap const heap) { heap.info(); }
   { return "checked" + separator + upstream_.info(separator); }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A heap that tells, while kernels run, where its live blocks were allocated, and which calls it
-// refused: the heap profile of a program that otherwise runs as always.
+// A heap that reports, while kernels run, where its live blocks were allocated and which calls it
+// refused: the heap profile of an otherwise unchanged program.
 //
 //   warpheap::profiled<warpheap::heap> heap{64_MiB};       in place of warpheap::heap
 //   kernel<<<grid, block>>>(heap.ref());                   profiled<heap>::ref_type
@@ -10,8 +10,8 @@
 // About one block in 1,024 is a sample, which keeps the place of its allocation in the source;
 // counts of blocks and bytes are estimates from these. Refused calls are all counted, and the first
 // one is kept. docs/guide/finding_errors.md.
-// Source: sampling by allocation as in tcmalloc's heap profiler; the block's address decides, in
-// place of a count.
+// Source: sampling by allocation as in tcmalloc's heap profiler; the block's address decides,
+// instead of a count.
 #pragma once
 
 #include "profile/profile_log.hpp"
@@ -41,13 +41,13 @@ struct profiled_config {
   u32 places = 1 << 15;  ///< for samples of live blocks, 16 bytes each; a power of two from 16 up
 };
 
-/// Blocks that were allocated at one place and are live, by estimate.
+/// Live blocks that were allocated at one place, by estimate.
 struct holder {
   std::string file;   ///< of the calls that made them; empty if that is unknown
   u32 line = 0;       ///< 0: `file` is a name that was given
   double blocks = 0;  ///< as many as the samples stand for
   double bytes = 0;   ///< requested for them
-  u64 samples = 0;    ///< blocks that were seen; from few of them estimates are rough
+  u64 samples = 0;    ///< sampled blocks; from few of them estimates are rough
 
   /// All of it in a line.
   std::string describe() const {
@@ -69,7 +69,7 @@ struct refused_call {
 /// Calls that returned nullptr.
 struct refusal_report {
   u64 calls_of[64] = {};              ///< by log2 of the bytes requested, rounded down
-  std::optional<refused_call> first;  ///< none yet, or it is just being written
+  std::optional<refused_call> first;  ///< none yet, or still being written
 
   /// How many.
   u64 calls() const {
@@ -107,9 +107,9 @@ struct tell_profile {
 
 }  // namespace profile_parts
 
-/// A heap around another one, `Heap`. Is made as that one is, and has its members. holders() and
-/// refusals() launch small kernels in a stream of their own and wait for those alone: call them at
-/// any time, from one host thread at a time.
+/// A heap around another one, `Heap`, with its constructors and members. holders() and refusals()
+/// launch small kernels in their own stream and wait only for those: call them at any time, from
+/// one host thread at a time.
 template <class Heap, profiled_config Config = profiled_config{}>
 class profiled : public upstream_heap<Heap> {
   using base = upstream_heap<Heap>;
@@ -117,12 +117,12 @@ class profiled : public upstream_heap<Heap> {
   using log_type = profile_log<Config.one_in_log2, Config.places>;
 
  public:
-  /// What kernels take.
+  /// The reference for kernels.
   using ref_type = traced_ref<typename Heap::ref_type, log_type>;
-  /// How it samples.
+  /// The settings.
   static constexpr profiled_config config = Config;
 
-  /// Throws what the constructor of `Heap` throws, and out_of_memory if there is none for the
+  /// Throws what the constructor of `Heap` throws, and out_of_memory if there is no memory for the
   /// samples.
   template <class... Arguments>
     requires std::constructible_from<Heap, Arguments...>
@@ -131,15 +131,15 @@ class profiled : public upstream_heap<Heap> {
   /// What kernels take, by value.
   ref_type ref() const noexcept { return ref_type{upstream_.ref(), log_type{words_.data(), flag_.device()}}; }
 
-  /// Frees everything at once, in order on stream `on`, and forgets samples and refusals.
+  /// Frees everything at once, in order on stream `on`, and discards samples and refusals.
   void reset(stream_view on = {}) {
     upstream_.reset(on);
     backend::fill_bytes(words_.data(), 0, words_.size_bytes(), on);
     flag_.store(0, 0);
   }
 
-  /// The places that hold memory now, by estimate: those of most bytes first. Bytes are rounded
-  /// to the middle of a power of two and the next.
+  /// The places that hold memory now, by estimate: the most bytes first. Bytes are rounded to the
+  /// middle of a power of two and the next.
   std::vector<holder> holders() const {
     std::map<u64, holder> found;
     device_texts texts;
@@ -185,12 +185,12 @@ class profiled : public upstream_heap<Heap> {
     return told;
   }
 
-  /// Whether a call was refused since the heap was made or reset: a look at a word of the host's.
+  /// Whether a call was refused since the heap was made or reset; reads one word of host memory.
   bool has_refused() const { return flag_.load(0) != 0; }
 
-  /// Those of `Heap`, and of the samples.
+  /// Metadata bytes of `Heap`, and of the samples.
   size_t metadata_bytes() const { return upstream_.metadata_bytes() + words_.size_bytes(); }
-  /// What `Heap` says of itself, behind "profiled".
+  /// "profiled" and the description of `Heap`.
   std::string info(std::string const& separator = "; ") const requires requires(Heap const heap) { heap.info(); }
   { return "profiled" + separator + upstream_.info(separator); }
 
@@ -221,8 +221,8 @@ class profiled : public upstream_heap<Heap> {
   stream own_ = stream::apart();
 };
 
-/// Calls `told(refusals)` once, on a thread of its own, soon after a profiled heap has refused its
-/// first call, while the kernel goes on. The heap must outlive it, and not be moved.
+/// Calls `told(refusals)` once, on its own thread, soon after a profiled heap has refused its first
+/// call, while the kernel continues. The heap must outlive it, and not be moved.
 class refusal_watch {
  public:
   template <class Heap, class Told>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A heap that records what kernels ask of it, for `warpheap replay`, which asks the same of other
-// allocators.
+// A heap that records its kernels' calls, for `warpheap replay`, which makes the same calls on
+// other allocators.
 //
 //   warpheap::traced<warpheap::heap> heap{64_MiB};         in place of warpheap::heap
 //   kernel<<<grid, block>>>(heap.ref());                   traced<heap>::ref_type
 //   heap.save("program.trace");
 //
-// The records have a fixed room, and what comes when it is full is counted and lost: so a trace is
-// the beginning of what a program did (trace/trace_log.hpp says why). docs/guide/traces.md,
+// The room for records is fixed; when it is full, later calls are only counted. So a trace is the
+// beginning of a program's calls (trace/trace_log.hpp says why). docs/guide/traces.md,
 // docs/design/trace.md.
 #pragma once
 
@@ -23,7 +23,7 @@
 namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 struct traced_config {
-  /// Records that there is room for, of 24 bytes each. A call has one, and a realloc two.
+  /// The most records, of 24 bytes each. A call has one, a realloc two.
   u64 most_records = u64{1} << 20;
 };
 
@@ -48,7 +48,7 @@ inline std::string device_name() {
 
 }  // namespace traced_parts
 
-/// A heap around another one, `Heap`. Is made as that one is, and has its members.
+/// A heap around another one, `Heap`, with its constructors and members.
 template <class Heap, traced_config Config = traced_config{}>
 class traced : public upstream_heap<Heap> {
   using base = upstream_heap<Heap>;
@@ -59,22 +59,22 @@ class traced : public upstream_heap<Heap> {
   using ref_type = traced_ref<typename Heap::ref_type>;
   static constexpr traced_config config = Config;
 
-  /// Throws what the constructor of `Heap` throws, and out_of_memory if there is none for the
+  /// Throws what the constructor of `Heap` throws, and out_of_memory if there is no memory for the
   /// records.
   template <class... Arguments>
     requires std::constructible_from<Heap, Arguments...>
   explicit traced(Arguments&&... arguments) : base(std::forward<Arguments>(arguments)...) {}
 
-  /// What kernels take, by value.
+  /// The reference that kernels take by value.
   ref_type ref() const noexcept { return ref_type{upstream_.ref(), log()}; }
 
-  /// Frees everything at once, in order on stream `on`. The trace goes on, and says so.
+  /// Frees everything at once, in order on stream `on`. The trace continues, and records the reset.
   void reset(stream_view on = {}) {
     upstream_.reset(on);
     launch(on, {1, 1}, traced_parts::note_reset{}, log());
   }
 
-  /// What was recorded. Call it when no kernel uses the heap.
+  /// The recorded calls. Call it when no kernel uses the heap.
   call_trace trace() const {
     auto const words = words_.to_host();
     u64 const tickets = words[0], kept = tickets < Config.most_records ? tickets : Config.most_records;
@@ -90,10 +90,10 @@ class traced : public upstream_heap<Heap> {
     return made;
   }
 
-  /// Writes what was recorded to a file. Throws std::runtime_error if it cannot be written.
+  /// Writes the recorded calls to a file. Throws std::runtime_error if it cannot be written.
   void save(std::string const& path) const { warpheap::save(trace(), path); }
 
-  /// Forgets what was recorded, in order on stream `on`. Later frees of blocks that were made
+  /// Discards the recorded calls, in order on stream `on`. Later frees of blocks that were made
   /// before are unmatched.
   void forget(stream_view on = {}) { backend::fill_bytes(words_.data(), 0, words_.size_bytes(), on); }
 

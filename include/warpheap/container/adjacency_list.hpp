@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The neighbours of one vertex of a graph that changes: ascending numbers, none twice, in a block
-// of a heap. So an edge is found by bisection, and a batch of k edges costs one pass over the list
-// and not k.
+// The neighbours of one vertex of a changing graph: ascending numbers without duplicates, in a
+// block of a heap. So an edge is found by binary search, and a batch of k edges costs one pass over
+// the list instead of k.
 //
 //   adjacency_list             one thread, or one team, at a time: 16 bytes, as a vector
 //   shared_adjacency_list      any threads at the same time, with a mutex: 24 bytes
 //
 //   if (lists[from].insert(heap, to) == insert_result::refused) …     // no memory: as before
 //
-// A graph is an array of lists, in zeroed memory at first. The edges of a batch, grouped by vertex
-// and ascending, are given to one lane for a short list, to a warp for a long one, and to a thread
-// block for that of a hub (sync/lane_team.hpp).
+// A graph is an array of lists, in memory that is zeroed at first. Group the edges of a batch by
+// vertex, in ascending order, and give them to one lane for a short list, to a warp for a long one,
+// and to a thread block for a hub's (sync/lane_team.hpp).
 #pragma once
 
 #include "../heap/generic_calls.hpp"
@@ -41,7 +41,7 @@ WARPHEAP_DEVICE inline u32 lower_bound(u32 const* values, u32 size, u32 value) {
   return first;
 }
 
-/// lower_bound() of several values, whose reads are under way together.
+/// lower_bound() of several values, whose loads overlap.
 WARPHEAP_DEVICE inline void lower_bounds(u32 const* values, u32 size, u32 const (&of)[reads_at_once],
                                          u32 (&places)[reads_at_once]) {
   for (u32 k = 0; k < reads_at_once; ++k) places[k] = 0;
@@ -52,14 +52,15 @@ WARPHEAP_DEVICE inline void lower_bounds(u32 const* values, u32 size, u32 const 
   }
 }
 
-/// Which of several values are among ascending ones, and the index of the first that is not below.
+/// Which of several values are among ascending ones, and for each the index of the first element
+/// that is not below it.
 WARPHEAP_DEVICE inline void find(u32 const* values, u32 size, u32 const (&of)[reads_at_once],
                                  u32 (&places)[reads_at_once], bool (&are_there)[reads_at_once]) {
   lower_bounds(values, size, of, places);
   for (u32 k = 0; k < reads_at_once; ++k) are_there[k] = places[k] < size && values[places[k]] == of[k];
 }
 
-/// The least capacity for `size` neighbours: a power of two, and 16 bytes at least.
+/// The least capacity for `size` neighbours: a power of two, and at least 16 bytes.
 WARPHEAP_DEVICE inline u32 capacity_for(u32 size) { return size <= 4 ? 4 : 1u << log2_ceil(size); }
 
 }  // namespace adjacency_parts
@@ -67,18 +68,18 @@ WARPHEAP_DEVICE inline u32 capacity_for(u32 size) { return size <= 4 ? 4 : 1u <<
 /// What a batch did to a list.
 struct batch_result {
   u32 changed;  ///< neighbours inserted, or erased
-  u32 lost;     ///< neighbours that there was no memory for
+  u32 lost;     ///< neighbours for which there was no memory
 };
 
-/// Up to 2^30 ascending neighbours. A list is its bits, as a vector is: of all copies one is used.
-/// All calls of one list take heaps that free each other's blocks.
+/// Up to 2^30 ascending neighbours. A list is copied as bits, like a vector: use only one of the
+/// copies. All calls on one list must take heaps that can free each other's blocks.
 ///
 ///   adjacency.L1  the neighbours ascend, and none is there twice
 ///   adjacency.L2  size <= capacity, and the block at `data` has room for `capacity`
 ///   adjacency.L3  capacity == 0 exactly if there is no block; then `data` is nullptr
 class adjacency_list {
  public:
-  /// Neighbours at most.
+  /// The most neighbours.
   static constexpr u32 most = u32{1} << 30;
 
   /// No neighbours, no memory.
@@ -86,17 +87,17 @@ class adjacency_list {
 
   /// Neighbours.
   WARPHEAP_HOST_DEVICE u32 size() const { return size_; }
-  /// Neighbours that there is room for until it grows.
+  /// Neighbours that fit before it has to grow.
   WARPHEAP_HOST_DEVICE u32 capacity() const { return capacity_; }
   /// Whether there are none.
   WARPHEAP_HOST_DEVICE bool empty() const { return size_ == 0; }
-  /// The first neighbour, until a call that takes the heap.
+  /// The first neighbour; valid until a call that takes the heap.
   WARPHEAP_HOST_DEVICE u32 const* data() const { return data_; }
   /// The first neighbour.
   WARPHEAP_HOST_DEVICE u32 const* begin() const { return data_; }
-  /// Behind the last.
+  /// One past the last.
   WARPHEAP_HOST_DEVICE u32 const* end() const { return data_ + size_; }
-  /// Neighbour `index`. One from size() on ends the kernel, but under NDEBUG.
+  /// Neighbour `index`. One from size() on ends the kernel, except under NDEBUG.
   WARPHEAP_DEVICE u32 operator[](u32 index) const {
     WARPHEAP_ASSERT(index < size_, "adjacency_list: an index past the end");
     return data_[index];
@@ -120,7 +121,7 @@ class adjacency_list {
     return insert_result::inserted;
   }
 
-  /// Erases one neighbour, by one thread; whether it was there. O(n): those above it move.
+  /// Erases one neighbour, by one thread; returns whether it was there. O(n): those above it move.
   template <container_heap Heap>
   WARPHEAP_DEVICE bool erase(Heap const& upstream, u32 target, source_site site = source_site::current()) {
     u32 const at = adjacency_parts::lower_bound(data_, size_, target);
@@ -131,11 +132,11 @@ class adjacency_list {
     return true;
   }
 
-  /// Inserts the `count` targets that are no neighbours yet, by all lanes of a team. They ascend,
-  /// none is there twice, and `places` has room for as many numbers; both are overwritten, and all
-  /// lanes of the team can read them. If there is no memory, those that have room are inserted, the
-  /// lowest. Every lane gets the same result. A sync() of the team comes between what one lane
-  /// wrote to the list or the batch and this call. O(count log n + n log count).
+  /// Inserts those of the `count` targets that are not yet neighbours, by all lanes of a team. The
+  /// targets ascend without duplicates, and `places` has room for as many numbers; both are
+  /// overwritten, and all lanes of the team can access them. If memory runs out, the lowest targets
+  /// that fit are inserted. Every lane gets the same result. The team calls sync() between a lane's
+  /// writes to the list or the batch and this call. O(count log n + n log count).
   template <lane_team Team, container_heap Heap>
   WARPHEAP_DEVICE batch_result insert_sorted(Team team, Heap const& upstream, u32* targets, u32* places, u32 count,
                                              source_site site = source_site::current()) {
@@ -146,24 +147,24 @@ class adjacency_list {
     make_gaps(team, size, targets, fresh);
     for (u32 i = team.rank(); i < fresh; i += team.size) data_[places[i] + i] = targets[i];
     if (team.rank() == 0) size_ = size + fresh;
-    team.sync();  // the list is whole before anyone uses it again
+    team.sync();  // the list is complete before any lane uses it
     return {fresh, all - fresh};
   }
 
-  /// Erases those of the `count` targets that are neighbours, by all lanes of a team. They ascend,
-  /// and the rest is as for insert_sorted(). O(n log count).
+  /// Erases those of the `count` targets that are neighbours, by all lanes of a team, under the
+  /// conditions of insert_sorted(). O(n log count).
   template <lane_team Team, container_heap Heap>
   WARPHEAP_DEVICE batch_result erase_sorted(Team team, Heap const& upstream, u32 const* targets, u32 count,
                                             source_site site = source_site::current()) {
     u32 const size = size_;
     u32 const kept = close_gaps(team, targets, count);
     if (team.rank() == 0) size_ = kept;
-    team.sync();  // the list is whole before anyone uses it again
+    team.sync();  // the list is complete before any lane uses it
     if (kept != size) shrink(team, upstream, site);
     return {size - kept, 0};
   }
 
-  /// Gives all memory back: the list is empty, and may be used again.
+  /// Frees all memory: the list is then empty, and may be used again.
   template <container_heap Heap>
   WARPHEAP_DEVICE void destroy(Heap const& upstream, source_site site = source_site::current()) {
     detail::deallocate(upstream, data_, site);
@@ -171,8 +172,8 @@ class adjacency_list {
   }
 
 #if !defined(__CUDACC_RTC__)
-  /// The neighbours on the host, once all earlier work of the default stream is done. The list
-  /// itself was copied before, as by device_buffer.
+  /// The neighbours on the host, once all earlier work of the default stream is done. Call it on a
+  /// copy of the list, such as device_buffer's.
   std::vector<u32> to_host() const {
     std::vector<u32> neighbours(size_);
     backend::copy_bytes(neighbours.data(), data_, size_ * sizeof(u32));
@@ -197,7 +198,7 @@ class adjacency_list {
       for (u32 k = 0; k < reads_at_once; ++k) {
         bool const is_new = base + k * team.size + team.rank() < count && !is_there[k];
         auto const kept = team.vote(is_new);
-        team.sync();  // all have read before anyone overwrites
+        team.sync();  // all have read before any overwrites
         if (is_new) {
           targets[fresh + kept.before] = target[k];
           places[fresh + kept.before] = place[k];
@@ -225,7 +226,7 @@ class adjacency_list {
       bool moves = false;
       for (u32 const each : up) moves = moves || each != 0;
       bool const any_moves = team.vote(moves).all != 0;
-      team.sync();  // all have read before anyone overwrites
+      team.sync();  // all have read before any overwrites
       for (u32 k = 0; k < reads_at_once; ++k)
         if (up[k]) data[begin + k * team.size + team.rank() + up[k]] = neighbour[k];
       end = any_moves ? begin : 0;  // below one that stays, all stay
@@ -250,7 +251,7 @@ class adjacency_list {
       for (u32 k = 0; k < reads_at_once; ++k) {
         bool const stays = base + k * team.size + team.rank() < size && !goes[k];
         auto const staying = team.vote(stays);
-        team.sync();  // all have read before anyone overwrites
+        team.sync();  // all have read before any overwrites
         if (stays) data[kept + staying.before] = neighbour[k];
         kept += staying.all;
       }
@@ -259,7 +260,8 @@ class adjacency_list {
     return kept;
   }
 
-  /// Room for a power of two if there is memory for it, else just enough; false if there is none.
+  /// Makes room for a power of two if there is memory for it, else for just enough; false if there
+  /// is none.
   template <class Team, class Heap>
   WARPHEAP_DEVICE bool grow(Team team, Heap const& upstream, u64 wanted, source_site site) {
     if (wanted > most) return false;
@@ -297,8 +299,8 @@ class adjacency_list {
     return true;
   }
 
-  /// Gives memory back when a quarter is in use; all of it when the list is empty. If there is no
-  /// smaller block, it stays.
+  /// Moves to a smaller block when only a quarter is in use; frees the block when the list is
+  /// empty. If there is no smaller block, nothing changes.
   template <class Team, class Heap>
   WARPHEAP_DEVICE void shrink(Team team, Heap const& upstream, source_site site) {
     u32 const size = size_, smaller = adjacency_parts::capacity_for(2 * size);
@@ -317,9 +319,9 @@ class adjacency_list {
 };
 static_assert(sizeof(adjacency_list) == 16 && __is_trivially_copyable(adjacency_list));
 
-/// A list that any threads may call at the same time, diverged or not; it lies in device memory.
-/// One of them changes or searches it, and the others wait. So insertions into one hub come one
-/// after the other; in a batch they do not.
+/// A list in device memory that any threads may use at the same time, diverged or not. One of them
+/// changes or searches it while the others wait. So insertions into one hub are serial; those of a
+/// batch are not.
 class shared_adjacency_list {
  public:
   /// Inserts a neighbour.
@@ -329,7 +331,7 @@ class shared_adjacency_list {
     return list.insert(upstream, target, site);
   }
 
-  /// Erases a neighbour; whether it was there.
+  /// Erases a neighbour; returns whether it was there.
   template <container_heap Heap>
   WARPHEAP_DEVICE bool erase(Heap const& upstream, u32 target, source_site site = source_site::current()) {
     scoped_lock const alone{spin_mutex{mutex_}};
@@ -342,8 +344,7 @@ class shared_adjacency_list {
     return list.contains(target);
   }
 
-  /// The neighbours, while no thread calls the functions above: walk them, or change them by
-  /// batches.
+  /// The neighbours, to traverse or to change in batches while no thread calls the functions above.
   adjacency_list list;
 
  private:

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// An array that many threads append to at once, of any thread blocks and kernels, where it is not
-// known beforehand how many elements there will be. No thread owns it.
+// An array to which many threads of any thread blocks and kernels append at once, when the number
+// of elements is not known beforehand. No thread owns it.
 //
-// With a bound for each array, memory is the number of arrays times the largest bound; counting
-// first does the work twice. Here elements lie in pages, which come from a heap when they are first
-// needed. So memory is about that of the contents: when a page has just been begun, half as much
-// again. An append is an addition to a counter, one for all lanes that append to the same buffer
-// together, and a look into the directory of pages. Page sizes are those of geometric_pages.hpp.
+// Bounded arrays take the number of arrays times the largest bound; counting first does the work
+// twice. Here elements are in pages, which come from a heap when they are first needed. So the
+// memory is about that of the contents, or half as much again when a page has just been started. An
+// append is an addition to a counter, one for all lanes that append to the same buffer together,
+// and a look into the directory of pages. Page sizes are those of geometric_pages.hpp.
 //
 //   drawn_    numbers that appends have drawn since the last clear()
 //   refused_  0, or 1 + the first number for which there is no memory
@@ -25,10 +25,10 @@
 //   append.A6  while threads append, kept_ and the entries below it do not change. Loads of them
 //       are not atomic.
 //
-// Progress: an append whose page is there waits for no thread. Otherwise it waits for the thread
-// that makes the page, which waits for the thread that makes the page before, and so on; the thread
-// that makes the first page waits for none. All of them run: each has drawn its number and is on
-// its way to malloc. The threads may be lanes of one warp: in each turn of the loop a lane asks
+// Progress: an append whose page exists waits for no thread. Otherwise it waits for the thread that
+// makes the page, which waits for the thread that makes the previous page, and so on; the thread
+// that makes the first page waits for none. All of them are running: each has drawn its number and
+// is about to call malloc. The threads may be lanes of one warp: in each iteration a lane checks
 // whether the page is its own to make before it pauses, and independent thread scheduling runs that
 // lane while others pause.
 #pragma once
@@ -46,10 +46,10 @@
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
-/// What kind of append_buffer.
+/// The kind of append_buffer.
 struct append_buffer_config {
-  /// Elements of the first page, a power of two. Two pages have this size, the next two twice as
-  /// much, and so on.
+  /// Elements of the first page, a power of two. Two pages have this size, the next two twice this
+  /// size, and so on.
   u32 first_page = 32;
 };
 
@@ -67,8 +67,8 @@ struct no_faults {
 }  // namespace append_parts
 
 /// Elements that threads append, up to 2^32 - 2 * first_page. Zeroed device memory is an empty
-/// buffer. The object has 24 bytes and 8 for each page of the directory: 440 with a first_page of
-/// 32, 328 with 4,096. It is a handle: elements of a const buffer may be changed.
+/// buffer. The object has 24 bytes plus 8 for each page of the directory: 440 with a first_page of
+/// 32, 328 with 4,096. Like a pointer, a const buffer gives access to elements that may be changed.
 template <class T, append_buffer_config Config = append_buffer_config{}, class Faults = append_parts::no_faults>
 class append_buffer {
   static_assert(__is_trivially_copyable(T), "append_buffer: elements are bits that need no constructor");
@@ -80,9 +80,9 @@ class append_buffer {
   /// Where elements lie.
   using layout = geometric_pages<Config.first_page>;
 
-  /// The place of a new element, which the caller writes. nullptr if the heap has no memory for the
-  /// page, if it had none for an earlier page since the last clear(), or if there are as many
-  /// elements as there may be. The elements are then as before, and the call counts as dropped.
+  /// A new element, for the caller to write. nullptr if the heap has no memory for the page, if it
+  /// had none for an earlier page since the last clear(), or if the buffer has its most elements.
+  /// The elements are then unchanged, and the call counts as dropped.
   ///
   /// heap    the same in all calls; a page is one malloc
   /// thread  any lane alone; any number of threads at the same time
@@ -107,13 +107,14 @@ class append_buffer {
   }
 
   /// How many elements there are: [0, size()), each written by the thread that appended it. On the
-  /// host, of a copy.
+  /// host, call it on a copy.
   WARPHEAP_HOST_DEVICE u64 size() const {
     u64 const drawn = look(drawn_), most = limit();
     return drawn < most ? drawn : most;  // append.A5
   }
 
-  /// How many calls of append() since the last clear() got no element. On the host, of a copy.
+  /// How many calls of append() since the last clear() got no element. On the host, call it on a
+  /// copy.
   WARPHEAP_HOST_DEVICE u64 dropped() const {
     u64 const drawn = look(drawn_), most = limit();
     return drawn < most ? 0 : drawn - most;
@@ -127,14 +128,14 @@ class append_buffer {
   }
 
   /// Calls visit(T&) for elements `first`, first + stride, first + 2 * stride, ... below size().
-  /// They must have been appended before, as above.
+  /// The same condition holds for them.
   template <class Visit>
   WARPHEAP_DEVICE void for_each(u64 first, u64 stride, Visit visit) const {
     for (u64 const end = size(); first < end; first += stride) visit((*this)[first]);
   }
 
-  /// Removes all elements and keeps the pages. What a heap refused is asked for again when it is
-  /// needed. One thread, while no other uses the buffer.
+  /// Removes all elements and keeps the pages. A refused page is requested again when it is needed.
+  /// One thread, while no other uses the buffer.
   WARPHEAP_DEVICE void clear() {
     while (kept_ < layout::count && pages_[kept_]) ++kept_;
     drawn_ = refused_ = 0;
@@ -170,7 +171,7 @@ class append_buffer {
     }
   }
 
-  /// Whether the page before is there (append.A3).
+  /// Whether the previous page exists (append.A3).
   WARPHEAP_DEVICE bool may_make(u32 page) {
     if (page == 0 || !Faults::waits_for_the_page_before) return true;
     // relaxed: it need only be there. A thread that acquires our page sees the one before too,

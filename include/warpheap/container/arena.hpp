@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A part of a heap whose blocks die together. An arena takes chunks from the heap, each about half
-// as large as all before it, and hands out their bytes one after the other. There are no frees:
-// reset() empties the arena by a few stores, whatever it holds, and keeps its chunks for what comes
-// next; drop() gives them back to the heap.
+// as large as all before it, and hands out their bytes in sequence. Blocks are not freed one by
+// one: reset() empties the arena with a few stores, whatever it holds, and keeps its chunks for the
+// next round; drop() returns them to the heap.
 //
 //   __global__ void step(heap_ref heap, warpheap::arena<>* arenas) {
 //     warpheap::arena_ref const scratch{heap, arenas[blockIdx.x]};   // zeroed before: empty
@@ -11,11 +11,11 @@
 //     if (threadIdx.x == 0) scratch.reset();
 //   }
 //
-// Cost: at most a third of the chunks is ahead of need, and 0.5 KiB for the arena itself. All
-// threads add to one word, which takes about a billion additions a second: lanes that ask for the
-// same size at once add together, and an arena of a whole grid has several regions, a word each.
-// While a thread takes a chunk from the heap, all others of the region wait: what pays is an arena
-// that is reset and used again.
+// Cost: at most a third of the chunks is allocated ahead of need, and 0.5 KiB for the arena itself.
+// All threads add to one word, which takes about a billion additions a second: lanes that request
+// the same size at once add together, and an arena for a whole grid has several regions, a word
+// each. While a thread takes a chunk from the heap, all others of the region wait: an arena pays
+// off when it is reset and reused.
 //
 //   arena.A1  threads get disjoint ranges of a chunk's bytes: each adds its size to `cursor`. A
 //       range is a block if it ends within the chunk.
@@ -71,7 +71,7 @@ struct arena_region {
   static constexpr u32 most_chunks = 58;
 
   u64 cursor;
-  u64 refused;  ///< bytes of the request whose settlement found no memory; 0 after one that did
+  u64 refused;  ///< bytes of the request whose settlement found no memory; else 0
   u64 total;    ///< bytes of all chunks
   u64 chunks;   ///< how many
   u64 kept;     ///< how many reset() has left for this round
@@ -88,7 +88,7 @@ struct arena_region {
 /// An arena's state, in device memory. Zeroed memory is an empty arena.
 ///
 /// FirstBytes  of the first chunk, a power of two from 16 up
-/// Regions     parts that fill independently; a thread's multiprocessor chooses. 1 for the arena of
+/// Regions     parts that fill independently, chosen by multiprocessor. 1 for the arena of
 ///             a thread block or a world, 8 to 32 for one that a whole grid shares
 template <size_t FirstBytes = 4096, u32 Regions = 1>
 struct arena {
@@ -99,8 +99,8 @@ struct arena {
   detail::arena_region regions[Regions];  ///< not for callers
 };
 
-/// A heap's arena as threads use it, by value: a heap without frees for containers too. Must not
-/// outlive the heap or the arena's state.
+/// A heap's arena as threads use it, by value; containers can use it as a heap. Must not outlive
+/// the heap or the arena's state.
 template <container_heap Heap, size_t FirstBytes = 4096, u32 Regions = 1>
 class arena_ref : public typed_calls<arena_ref<Heap, FirstBytes, Regions>> {
   using region = detail::arena_region;
@@ -116,12 +116,12 @@ class arena_ref : public typed_calls<arena_ref<Heap, FirstBytes, Regions>> {
 
   /// Serves nothing.
   arena_ref() = default;
-  /// `state` was zeroed when its memory was taken, and serves this heap alone.
+  /// `state` must start zeroed, and be used with this heap alone.
   WARPHEAP_HOST_DEVICE arena_ref(Heap upstream, arena<FirstBytes, Regions>& state) : heap_{upstream}, state_{&state} {}
 
   /// `bytes` bytes, uninitialised, aligned to 16 if the heap's blocks are; nullptr for 0 bytes, and
-  /// when the heap has no memory for a chunk. Any thread at any time but during drop(), converged
-  /// or not. One addition for the lanes that ask for the same size together.
+  /// when the heap has no memory for a chunk. Any thread, at any time except during drop(),
+  /// converged or not. One addition for the lanes that request the same size together.
   WARPHEAP_DEVICE void* malloc(size_t bytes) const {
     if (bytes == 0 || bytes > largest_bytes) return nullptr;
     u64 const size = align_up(bytes, 16);
@@ -135,7 +135,7 @@ class arena_ref : public typed_calls<arena_ref<Heap, FirstBytes, Regions>> {
     }
   }
 
-  /// Nothing: blocks die with the arena.
+  /// Does nothing: blocks die with the arena.
   WARPHEAP_DEVICE void free(void*) const {}
 
   /// `count` objects of `size` bytes, zeroed; nullptr if the product overflows or there is no
@@ -147,8 +147,8 @@ class arena_ref : public typed_calls<arena_ref<Heap, FirstBytes, Regions>> {
     return memory;
   }
 
-  /// A block of `bytes` bytes with what `memory` held, which is `memory` itself if that has them.
-  /// nullptr if there is no memory; the old block stays then.
+  /// A block of `bytes` bytes with the contents of `memory`: `memory` itself if it has room.
+  /// nullptr if there is no memory; the old block then stays.
   WARPHEAP_DEVICE void* realloc(void* memory, size_t old_bytes, size_t bytes) const {
     if (memory && bytes <= align_up(old_bytes, 16)) return bytes ? memory : nullptr;
     void* const moved = malloc(bytes);
@@ -164,8 +164,8 @@ class arena_ref : public typed_calls<arena_ref<Heap, FirstBytes, Regions>> {
     return reinterpret_cast<void*>(align_up(memory, alignment));
   }
 
-  /// Empties the arena, and keeps its chunks for what it serves next. One thread calls, while no
-  /// other uses the arena, and all use of its blocks happens before.
+  /// Empties the arena, and keeps its chunks for the next round. One thread calls, while no other
+  /// uses the arena, after all use of its blocks.
   WARPHEAP_DEVICE void reset() const {
     for (auto& each : state_->regions) {
       each.cursor = cursor::at(each.chunks, 0).word;
@@ -174,10 +174,11 @@ class arena_ref : public typed_calls<arena_ref<Heap, FirstBytes, Regions>> {
     }
   }
 
-  /// reset() that gives the chunks back to the heap, one after the other; drop_warp() is faster.
+  /// Empties the arena and returns its chunks to the heap, one after the other; drop_warp() is
+  /// faster.
   WARPHEAP_DEVICE void drop() const { drop_warp(lane_bit(simt::lane_id())); }
 
-  /// drop() by the lanes of `mask` together, all of which call.
+  /// drop() by the lanes of `mask` together; all of them call.
   WARPHEAP_DEVICE void drop_warp(lane_mask mask) const {
     auto const group = group_of(mask);
     simt::sync_warp(mask);  // what the lanes did to blocks happens before the frees
@@ -190,7 +191,7 @@ class arena_ref : public typed_calls<arena_ref<Heap, FirstBytes, Regions>> {
     simt::sync_warp(mask);
   }
 
-  /// Bytes of all chunks: what the arena takes from the heap. When no thread allocates.
+  /// Bytes of all chunks that the arena has from the heap. Call it when no thread allocates.
   WARPHEAP_DEVICE u64 bytes() const {
     u64 sum = 0;
     for (auto const& each : state_->regions) sum += each.total;
@@ -198,7 +199,7 @@ class arena_ref : public typed_calls<arena_ref<Heap, FirstBytes, Regions>> {
   }
 
  private:
-  /// The next `size` bytes, for each lane that is here with the same region and size.
+  /// The next `size` bytes, for each lane that arrives with the same region and size.
   WARPHEAP_DEVICE static cursor take(region& mine, u64 size) {
     auto const group = group_by(simt::match_any(simt::active_mask(), reinterpret_cast<u64>(&mine)), size);
     u64 first = 0;
@@ -209,13 +210,14 @@ class arena_ref : public typed_calls<arena_ref<Heap, FirstBytes, Regions>> {
     return {broadcast(group, first) + group.rank * size};
   }
 
-  /// Finds room for a range that begins within the current chunk and ends behind it, and which is
-  /// `size` bytes; lets the others go on (arena.A2). nullptr if there is no memory.
+  /// Finds room for a range of `size` bytes that begins within the current chunk and ends past it;
+  /// lets the other threads continue (arena.A2). nullptr if there is no memory.
   WARPHEAP_DEVICE void* settle(region& mine, cursor at, u64 size) const {
     u32 const index = next_chunk(mine, size);
     chunk const taken = mine.chunk(index);
     u64 const left = mine.chunk(at.chunk()).bytes() - at.offset();
-    // Without a chunk, or with more room left in the old one, smaller requests go on there.
+    // Without a new chunk, or with more room left in the old one, smaller requests continue in the
+    // old one.
     cursor const next = index != 0 && taken.bytes() - size > left ? cursor::at(index, size) : at;
     // relaxed: read behind an acquire of the cursor
     atomic_ref<u64>{mine.refused}.store(index != 0 ? 0 : size, order::relaxed);
@@ -227,7 +229,7 @@ class arena_ref : public typed_calls<arena_ref<Heap, FirstBytes, Regions>> {
   }
 
   /// A chunk of `size` bytes at least that this round has not begun; 0 if there is no memory. Kept
-  /// ones come from the largest down, so that a round like the last one begins few.
+  /// chunks are used from the largest down, so that a round like the last one needs few.
   WARPHEAP_DEVICE u32 next_chunk(region& mine, u64 size) const {
     while (mine.kept != 0) {
       u32 const index = static_cast<u32>(mine.kept--);  // arena.A5
@@ -297,7 +299,7 @@ void reset_arenas(stream_view on, Heap upstream, arena<FirstBytes, Regions>* are
   launch(on, detail::shape_for_arenas(count), detail::end_arenas{false}, upstream, arenas, count);
 }
 
-/// As reset_arenas(), and gives their chunks back to the heap.
+/// As reset_arenas(), and returns the chunks to the heap.
 template <container_heap Heap, size_t FirstBytes, u32 Regions>
 void drop_arenas(stream_view on, Heap upstream, arena<FirstBytes, Regions>* arenas, u64 count) {
   launch(on, detail::shape_for_arenas(count), detail::end_arenas{true}, upstream, arenas, count);

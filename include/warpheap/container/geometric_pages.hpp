@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where element i lies, if elements fill pages of growing size: two of a, two of 2a, two of 4a, ...
+// The place of element i if elements fill pages of growing size: two of a, two of 2a, two of 4a,
+// ...
 //
 //   page       0   |    1    |     2     |     3     |     4      |  5 ...
 //   elements  0 .. |  a ..   |  2a ..    |  4a ..    |  6a ..     |  10a ...
 //
-// In binary, the highest bit of i + 2a says the size of the page, the bit below it which one of the
+// In binary, the highest bit of i + 2a gives the size of the page, the bit below it which of the
 // two, and the other bits the place in the page. So there is no table and no search. When a page
-// has just been begun, its places, which are free, are a third of all and of 2a more at most.
+// has just been started, its free places are at most a third of all places plus 2a.
 //
 // Pure functions; i + 2a fits 32 bits.
 #pragma once

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A hash map for any threads of any kernels at once, which grows while they use it.
 //
-// A table of a fixed size must be sized before the kernel that fills it, and one that is too small
-// fails in the middle of it. This one then takes another level of slots from a heap, and moves
-// nothing (hash_map/levels.hpp). Of the right size, it does what an open-addressing table does: one
-// look at 32 bytes for most searches, and one compare-exchange more for an insertion. If the size
-// was guessed a hundred times too small, it has seven more levels, and a search for a new key looks
-// at all of them until the next compact().
+// A table of fixed size must be sized before the kernel that fills it, and fails in the middle of
+// the kernel if it is too small. This one then takes another level of slots from a heap, and moves
+// nothing (hash_map/levels.hpp). At the right size, it works like an open-addressing table: most
+// searches read 32 bytes once, and an insertion adds one compare-exchange. If the size was guessed
+// a hundred times too small, it has seven more levels, and a search for a new key looks at all of
+// them until the next compact().
 //
 //   keys and values          a slot holds
 //   of at most 4 bytes each  both
@@ -14,8 +14,8 @@
 //                            and of replaced values, which others may be reading, are freed by
 //                            compact() and reserve()
 //
-// An erased key keeps its slot until compact() or reserve(). So a map in which new keys take the
-// place of old ones all the time must be compacted now and then.
+// An erased key keeps its slot until compact() or reserve(). So a map in which new keys keep
+// replacing old ones must be compacted now and then.
 #pragma once
 
 #include "container_heap.hpp"
@@ -50,11 +50,12 @@ struct slot_format<K, V, Parts, false> {
 
 }  // namespace map_parts
 
-/// Keys with a value each. Zeroed memory is an empty map; it lies in device memory. Keys are equal
-/// if their bits are.
+/// Keys with one value each, in device memory. Zeroed memory is an empty map. Keys are equal if
+/// their bits are.
 ///
-/// Any threads may call its functions at the same time, diverged or not, but for those that say
-/// otherwise. Only an insertion that needs a new level waits for others: until that is there.
+/// Any threads may call its functions at the same time, diverged or not, except where a function
+/// says otherwise. Only an insertion that needs a new level may wait for another thread, the one
+/// that makes the level.
 template <class K, class V, class Parts = map_parts::standard>
 class hash_map {
   static_assert(map_parts::compared_by_bits<K>,
@@ -82,16 +83,16 @@ class hash_map {
 #endif
 
  public:
-  /// What entries are found by.
+  /// The type of keys.
   using key_type = K;
-  /// What an entry has beside its key.
+  /// The type of values.
   using mapped_type = V;
 
-  /// Whether keys and values lie in blocks of the heap.
+  /// Whether keys and values are in blocks of the heap.
   static constexpr bool in_blocks = format::in_blocks;
 
-  /// Inserts a key that is not in the map. Where several threads bring one key, one of them inserts
-  /// it.
+  /// Inserts a key that is not in the map. If several threads insert the same key, one of them
+  /// succeeds.
   template <container_heap Heap>
   WARPHEAP_DEVICE insert_result insert(Heap const& upstream, K const& key, V const& value) {
     return put<false>(upstream, key, value);
@@ -116,14 +117,15 @@ class hash_map {
     }
   }
 
-  /// Replaces the key's value v by change(v), in one step, if the key is in the map; whether it is.
+  /// Replaces the key's value v by change(v), in one step, if the key is in the map; returns
+  /// whether it is.
   template <class Change>
   WARPHEAP_DEVICE bool update(K const& key, Change change) requires(!in_blocks) {
     return replace(locate(sought{key}),
                    [&](u64 word) { return format::with_value(word, change(format::value(word))); });
   }
 
-  /// Whether the key is in the map; copies its value.
+  /// Returns whether the key is in the map, and copies its value.
   WARPHEAP_DEVICE bool find(K const& key, V& value) const {
     auto const found = locate(sought{key});
     if (!found.is_entry()) return false;
@@ -131,14 +133,14 @@ class hash_map {
     return true;
   }
 
-  /// The key's value, or null. It stays where it is until the key is erased or assigned to, and the
-  /// map then compacted. Threads that change it use atomics, as on any memory that they share.
+  /// The key's value, or null. It does not move until the key is erased or assigned to and the map
+  /// is then compacted. Threads that change it must use atomics, as on any shared memory.
   WARPHEAP_DEVICE V* find(K const& key) const requires in_blocks {
     auto const found = locate(sought{key});
     return found.is_entry() ? &format::value(found.word) : nullptr;
   }
 
-  /// As find(key), of a key that is inserted with `initial` if it is not in the map; null if the
+  /// As find(key), but first inserts the key with `initial` if it is not in the map; null if the
   /// heap refused.
   template <container_heap Heap>
   WARPHEAP_DEVICE V* find_or_insert(Heap const& upstream, K const& key, V const& initial) requires in_blocks {
@@ -148,14 +150,14 @@ class hash_map {
     }
   }
 
-  /// Whether the key was in the map, and this call has erased it.
+  /// Whether this call erased the key; false if it was not in the map.
   WARPHEAP_DEVICE bool erase(K const& key) {
     return replace(locate(sought{key}), [](u64 word) { return format::erased(word); });
   }
 
-  /// Calls visit(key, value) for the entries of every `stride`th slot, from slot `first`: those of
-  /// numbers 0 to stride - 1 are all entries. In a map of blocks `value` is a reference, as find()
-  /// returns. What is inserted or erased meanwhile may be visited or not.
+  /// Calls visit(key, value) for the entry of every `stride`th slot, from slot `first`; with 0 to
+  /// stride - 1 as `first`, the calls visit all entries. In a map of blocks `value` is a reference,
+  /// as from find(). An entry that is inserted or erased meanwhile may be visited or not.
   template <class Visit>
   WARPHEAP_DEVICE void for_each(u64 first, u64 stride, Visit visit) const {
     for_each_slot(first, stride, [&](u64& slot, u64 word) {
@@ -164,8 +166,8 @@ class hash_map {
   }
 
   /// One thread, while no other uses the map. Makes room for `entries` entries, in one level that
-  /// they fill to a half, and frees what compact() frees. False if the heap refused: the map is as
-  /// before.
+  /// they half fill, and frees what compact() frees. False if the heap refused: the map is then
+  /// unchanged.
   template <container_heap Heap>
   WARPHEAP_DEVICE bool reserve(Heap const& upstream, u64 entries) {
     using namespace map_parts;
@@ -173,16 +175,15 @@ class hash_map {
                       adopt_levels{});
   }
 
-  /// One thread, while no other uses the map. Frees all memory; the map is then empty, as zeroed
-  /// memory.
+  /// One thread, while no other uses the map. Frees all memory; the map is then empty.
   template <container_heap Heap>
   WARPHEAP_DEVICE void destroy(Heap const& upstream) {
     using namespace map_parts;
     take_alone(upstream, this, drop_all{}, forget_all{false}, adopt_levels{});
   }
 
-  /// While no thread changes the map: of every `stride`th slot, from slot `first`, how many
-  /// contradict map.M2 or map.M3.
+  /// While no thread changes the map: how many of every `stride`th slot, from slot `first`, violate
+  /// map.M2 or map.M3.
   WARPHEAP_DEVICE u64 misplaced_slots(u64 first, u64 stride) const {
     u64 count = 0;
     for_each_slot_of_levels(first, stride, [&](u64& slot, u64 word) {
@@ -207,7 +208,7 @@ class hash_map {
     WARPHEAP_DEVICE bool is_entry() const { return slot && format::is_entry(word); }
   };
 
-  /// Looks for a key in a window, until it is there or cannot come.
+  /// Looks for a key in a window, until it is found or known to be absent.
   struct finder {
     sought const& wanted;
     entry& found;
@@ -340,10 +341,10 @@ class hash_map {
 #if !defined(__CUDACC_RTC__)
 
 // The host's functions are for a map in device memory that no kernel uses meanwhile. They run in
-// order on stream `on`. All but inspect() do not wait, and may be captured in a CUDA graph.
+// order on stream `on`. Only inspect() waits; the others may be captured in a CUDA graph.
 
-/// Makes room for `entries` entries, in one level that they fill to a half, and frees what
-/// compact() frees. If the heap refuses, the map is as before.
+/// Makes room for `entries` entries, in one level that they half fill, and frees what compact()
+/// frees. If the heap refuses, the map is unchanged.
 template <container_heap Heap, class K, class V, class Parts>
 void reserve(Heap upstream, hash_map<K, V, Parts>* map, u64 entries, stream_view on = {}) {
   using namespace map_parts;
@@ -354,14 +355,14 @@ void reserve(Heap upstream, hash_map<K, V, Parts>* map, u64 entries, stream_view
   take_by_one(upstream, map, on, adopt_levels{});
 }
 
-/// Puts all entries into one level that they fill to a half, and frees what erased keys and
-/// replaced values have kept. If the heap refuses, the map is as before.
+/// Puts all entries into one level that they half fill, and frees the memory of erased keys and
+/// replaced values. If the heap refuses, the map is unchanged.
 template <container_heap Heap, class K, class V, class Parts>
 void compact(Heap upstream, hash_map<K, V, Parts>* map, stream_view on = {}) {
   reserve(upstream, map, 0, on);
 }
 
-/// Erases all entries, and leaves room for as many as there was.
+/// Erases all entries, and keeps the room for as many.
 template <container_heap Heap, class K, class V, class Parts>
 void clear(Heap upstream, hash_map<K, V, Parts>* map, stream_view on = {}) {
   using namespace map_parts;
@@ -371,7 +372,7 @@ void clear(Heap upstream, hash_map<K, V, Parts>* map, stream_view on = {}) {
   take_by_one(upstream, map, on, adopt_levels{});
 }
 
-/// Frees all memory; the map is then empty, as zeroed memory.
+/// Frees all memory; the map is then empty.
 template <container_heap Heap, class K, class V, class Parts>
 void destroy(Heap upstream, hash_map<K, V, Parts>* map, stream_view on = {}) {
   using namespace map_parts;

@@ -2,8 +2,8 @@
 // A hash map from keys to lists of values, for any threads of any kernels at once: edges by vertex,
 // matches by join key.
 //
-// Each key has an entry of a hash_map, and in it the head of a list, onto which a compare-exchange
-// pushes the values. A value takes a block of its own: 16 bytes where it has at most 8.
+// Each key has an entry in a hash_map with the head of a list, onto which a compare-exchange pushes
+// the values. Each value takes its own block: 16 bytes for a value of at most 8.
 //
 //   multimap.L1  a list only grows while threads use the map; a link never changes once others see
 //       it. So a walk needs no protection.
@@ -40,11 +40,11 @@ struct of_lists : Parts {
 
 }  // namespace map_parts
 
-/// Keys with any number of values each, in no order. Zeroed memory is an empty map; it lies in
-/// device memory. Any threads may call its functions at the same time.
+/// Keys with any number of values each, in no order, in device memory. Zeroed memory is an empty
+/// map. Any threads may call its functions at the same time.
 ///
-/// As in a hash_map, which this is, erase(key) erases all values of a key, and the functions for
-/// the whole map, reserve(), compact(), clear(), destroy() and inspect(), count keys.
+/// This is a hash_map whose values are lists. So erase(key) erases all values of a key, and the
+/// functions for the whole map, reserve(), compact(), clear(), destroy() and inspect(), count keys.
 template <class K, class V, class Parts = map_parts::standard>
 class hash_multimap : public hash_map<K, map_parts::link<V>*, map_parts::of_lists<V, Parts>> {
   static_assert(__is_trivially_copyable(V), "hash_multimap: values are bits that need no constructor");
@@ -57,11 +57,10 @@ class hash_multimap : public hash_map<K, map_parts::link<V>*, map_parts::of_list
   using base::insert_or_assign;
 
  public:
-  /// What the lists have.
+  /// The type of the lists' values.
   using mapped_type = V;
 
-  /// Inserts a value of the key, beside those that it has. False if the heap refused; the map is
-  /// then as before.
+  /// Adds a value to the key's. False if the heap refused; the map is then unchanged.
   template <container_heap Heap>
   WARPHEAP_DEVICE bool insert(Heap const& upstream, K const& key, V const& value) {
     auto* const made = static_cast<link*>(upstream.malloc(sizeof(link)));
@@ -82,21 +81,20 @@ class hash_multimap : public hash_map<K, map_parts::link<V>*, map_parts::of_list
     return true;
   }
 
-  /// Calls visit(value) for the values of a key, the last first, until all were visited. Returns
-  /// how many there were.
+  /// Calls visit(value) for all values of a key, the last first. Returns how many there were.
   template <class Visit>
   WARPHEAP_DEVICE u64 for_each(K const& key, Visit visit) const {
     link** const list = find(key);
     return list ? walk(*list, visit) : 0;
   }
 
-  /// How many values the key has. Walks their list.
+  /// How many values the key has; walks their list.
   WARPHEAP_DEVICE u64 count(K const& key) const {
     return for_each(key, [](V const&) {});
   }
 
   /// Calls visit(key, value) for the values of the keys in every `stride`th slot, from slot
-  /// `first`: those of numbers 0 to stride - 1 are all.
+  /// `first`; with 0 to stride - 1 as `first`, the calls visit all values.
   template <class Visit>
   WARPHEAP_DEVICE void for_each(u64 first, u64 stride, Visit visit) const {
     base::for_each(first, stride,

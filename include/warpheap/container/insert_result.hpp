@@ -8,9 +8,9 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// What an insertion did.
 enum class insert_result {
-  inserted,  ///< the key was not there
-  exists,    ///< the key was there
-  refused,   ///< the heap had no memory; the container is as before
+  inserted,  ///< the key was new
+  exists,    ///< the key was there already
+  refused,   ///< the heap had no memory; the container is unchanged
 };
 
 }}  // namespace warpheap::WARPHEAP_BACKEND

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pointer with the duty to destroy what it leads to, and the count of objects that are there.
+// A pointer to objects that must be destroyed, with their count.
 //
 //   owner<node> mine{heap.make<node>(7)};
 //   owner<float[]> row{heap.make_array<float>(n), n};
 //   mine.reset(heap);
 //   row.reset(heap);
 //
-// Kernels have no RAII. A destructor that frees is of no use to them:
+// Kernels cannot use RAII. A destructor that frees is no use to them:
 //
-//   - What a kernel takes is copied by bits, once for the grid and not once a thread, and its
-//     destructor runs on the host, as soon as the launch is queued.
-//   - A lane hands objects to others through shuffles, shared memory and words of blocks, as bits.
-//     Which copy is the last is known to the program alone.
+//   - Kernel arguments are copied bit by bit, once for the grid and not per thread, and their
+//     destructors run on the host, as soon as the launch is queued.
+//   - A lane passes objects to others as bits, through shuffles, shared memory and words of
+//     blocks. Only the program knows which copy is the last.
 //   - Variables in shared memory have no destructors, and a lane that returns leaves the kernel's
-//     other objects to lanes that go on.
-//   - A destructor takes no heap. So each object would keep a reference to it, of 16 bytes or more.
+//     other objects to lanes that continue.
+//   - A destructor takes no arguments. So each object would have to keep a reference to its heap,
+//     16 bytes or more.
 //
-// So an owner is its bits, frees nothing by itself, and takes the heap to do it.
+// So an owner is copied as bits, frees nothing by itself, and takes the heap as an argument.
 #pragma once
 
 #include "../heap/typed_calls.hpp"
@@ -24,34 +25,34 @@
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
-/// The one pointer by which an object is destroyed: 8 bytes, trivially copyable, null in zeroed
-/// memory. A copy is the same owner: of all copies reset one. One thread at a time.
+/// The pointer through which an object is destroyed: 8 bytes, trivially copyable, null in zeroed
+/// memory. All copies are the same owner: reset only one. One thread at a time.
 template <class T>
 class owner {
  public:
-  /// Of nothing.
+  /// Owns nothing.
   constexpr owner() = default;
-  /// Of what make() returned; of nothing for nullptr.
+  /// Owns what make() returned; nothing for nullptr.
   WARPHEAP_HOST_DEVICE explicit constexpr owner(T* object) : object_{object} {}
 
   /// The object; nullptr if there is none.
   WARPHEAP_HOST_DEVICE T* get() const { return object_; }
-  /// The object; there is one.
+  /// The object, which must exist.
   WARPHEAP_HOST_DEVICE T& operator*() const { return *object_; }
-  /// A member of the object; there is one.
+  /// A member of the object, which must exist.
   WARPHEAP_HOST_DEVICE T* operator->() const { return object_; }
   /// Whether there is an object.
   WARPHEAP_HOST_DEVICE explicit operator bool() const { return object_; }
 
-  /// The object, which the caller owns from now on.
+  /// Releases the object: the caller now owns it.
   WARPHEAP_HOST_DEVICE T* release() {
     T* const released = object_;
     object_ = nullptr;
     return released;
   }
 
-  /// Destroys the object, if there is one, and frees its block. `upstream` frees what the heap that
-  /// made it allocates.
+  /// Destroys the object, if there is one, and frees its block. `upstream` must be able to free
+  /// blocks of the heap that made it.
   template <container_heap Heap>
   WARPHEAP_DEVICE void reset(Heap const& upstream, source_site site = source_site::current()) {
     detail::destroy_objects(upstream, release(), 1, site);
@@ -61,13 +62,13 @@ class owner {
   T* object_ = nullptr;
 };
 
-/// As owner<T>, of an array and its length: 16 bytes.
+/// An owner of an array, with its length: 16 bytes.
 template <class T>
 class owner<T[]> {
  public:
-  /// Of nothing.
+  /// Owns nothing.
   constexpr owner() = default;
-  /// Of what make_array() of `count` objects returned; of nothing for nullptr.
+  /// Owns what make_array() of `count` objects returned; nothing for nullptr.
   WARPHEAP_HOST_DEVICE constexpr owner(T* objects, u64 count) : objects_{objects}, count_{objects ? count : 0} {}
 
   /// The first object; nullptr if there is none.
@@ -78,12 +79,12 @@ class owner<T[]> {
   WARPHEAP_HOST_DEVICE u64 size() const { return count_; }
   /// The first object.
   WARPHEAP_HOST_DEVICE T* begin() const { return objects_; }
-  /// Behind the last.
+  /// One past the last.
   WARPHEAP_HOST_DEVICE T* end() const { return objects_ + count_; }
   /// Whether there are objects.
   WARPHEAP_HOST_DEVICE explicit operator bool() const { return objects_; }
 
-  /// The objects, which the caller owns from now on.
+  /// Releases the objects: the caller now owns them.
   WARPHEAP_HOST_DEVICE T* release() {
     T* const released = objects_;
     *this = {};

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text that one thread at a time writes: a vector of characters with a zero behind the last, so
-// that printf("%s", line.c_str()) works in kernels.
+// Text that one thread at a time writes: a vector of characters with a zero after the last, so that
+// printf("%s", line.c_str()) works in kernels.
 //
 //   string line;
 //   line.append(heap, "lane ");
 //   line.append(heap, simt::lane_id());
 //   line.append(heap, 0.125, 2);              // 0.12
 //
-// The numbers are those of util/number_text.hpp: every digit is right.
+// Numbers are written by util/number_text.hpp: every digit is correct.
 #pragma once
 
 #include "../util/number_text.hpp"
@@ -20,18 +20,18 @@
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
-/// Integers of any size, and bool; not char, which has an append() of its own.
+/// Integers of any size, and bool; not char, which has its own append().
 template <class N>
 concept appended_integer = requires(N number, N other) {
   number % other;
 };
 
-/// `size()` characters in a block of a heap: 16 bytes, trivially copyable, empty in zeroed memory;
-/// what vector says of copies, threads and heaps holds for it.
+/// `size()` characters in a block of a heap: 16 bytes, trivially copyable, empty in zeroed memory.
+/// The rules of vector about copies, threads and heaps apply.
 ///
 ///   string.S1  the block, if there is one, has room for a character more, and there is a zero
 ///
-/// An append() that has no memory returns false and leaves the text as it was.
+/// An append() that gets no memory returns false and leaves the text as it was.
 class string {
  public:
   /// No characters, no memory.
@@ -41,20 +41,20 @@ class string {
   WARPHEAP_HOST_DEVICE u32 size() const { return characters_.size(); }
   /// Whether there are none.
   WARPHEAP_HOST_DEVICE bool empty() const { return characters_.empty(); }
-  /// Characters that there is room for until it grows.
+  /// Characters that fit before it has to grow.
   WARPHEAP_HOST_DEVICE u32 capacity() const { return characters_.capacity() ? characters_.capacity() - 1 : 0; }
-  /// The text with a zero at its end; for no text, too.
+  /// The text with a zero at its end, even if it is empty.
   WARPHEAP_HOST_DEVICE char const* c_str() const { return characters_.data() ? characters_.data() : ""; }
-  /// Character `index`. One from size() on ends the kernel, but under NDEBUG.
+  /// Character `index`. One from size() on ends the kernel, except under NDEBUG.
   WARPHEAP_DEVICE char& operator[](u32 index) const { return characters_[index]; }
   /// The first character.
   WARPHEAP_HOST_DEVICE char* begin() const { return characters_.begin(); }
-  /// Behind the last.
+  /// One past the last.
   WARPHEAP_HOST_DEVICE char* end() const { return characters_.end(); }
 
   /// The text as it is now.
   WARPHEAP_HOST_DEVICE string_view view() const { return {characters_.data(), size()}; }
-  /// As view(): so that it compares with other texts.
+  /// As view(), so that it can be compared with other texts.
   WARPHEAP_HOST_DEVICE operator string_view() const { return view(); }
   /// As string_view's.
   WARPHEAP_HOST_DEVICE string_view substr(u32 from, u32 count = string_view::npos) const {
@@ -74,7 +74,7 @@ class string {
   WARPHEAP_DEVICE bool append(Heap const& upstream, string_view text, source_site site = source_site::current()) {
     return append(upstream, text.data(), text.size(), site);
   }
-  /// Adds `count` characters, which may be some of its own.
+  /// Adds `count` characters, which may be its own.
   template <container_heap Heap>
   WARPHEAP_DEVICE bool append(Heap const& upstream, char const* text, u32 count,
                               source_site site = source_site::current()) {
@@ -96,16 +96,16 @@ class string {
       return append(upstream, integer_text::of_signed(static_cast<i64>(number)), site);
     else return append(upstream, integer_text{static_cast<u64>(number)}, site);
   }
-  /// Adds an integer in hexadecimal digits, without "0x", with zeros in front if it has fewer than
-  /// `width` digits, which is at most 20.
+  /// Adds an integer in hexadecimal digits, without "0x", padded with zeros to `width` digits,
+  /// which is at most 20.
   template <container_heap Heap>
   WARPHEAP_DEVICE bool append_hex(Heap const& upstream, u64 number, u32 width = 1,
                                   source_site site = source_site::current()) {
     return append(upstream, integer_text{number, 16, width}, site);
   }
-  /// Adds a number with `decimals` digits behind the point, at most most_decimals, as printf's
-  /// "%.*f" writes it: correctly rounded, from the middle to the even digit; "inf", "-inf" and
-  /// "nan". Refused also if it does not fit with one or two characters more.
+  /// Adds a number with `decimals` digits after the point, at most most_decimals, as printf's
+  /// "%.*f" writes it: correctly rounded, ties to even; "inf", "-inf" and "nan". Also fails if it
+  /// does not fit with one or two characters more.
   template <container_heap Heap>
   WARPHEAP_DEVICE bool append(Heap const& upstream, double number, u32 decimals = 6,
                               source_site site = source_site::current()) {
@@ -115,7 +115,7 @@ class string {
     return added;
   }
 
-  /// Makes room for `count` characters in all, and no more; false if there is no memory.
+  /// Makes room for exactly `count` characters in all; false if there is no memory.
   template <container_heap Heap>
   WARPHEAP_DEVICE bool reserve(Heap const& upstream, u64 count, source_site site = source_site::current()) {
     bool const fits = count < ~u64{0} && characters_.reserve(upstream, count + 1, site);
@@ -129,7 +129,7 @@ class string {
   }
   /// Removes all characters, and keeps the memory.
   WARPHEAP_DEVICE void clear() { end_at(0); }
-  /// Gives back what the text does not need, as vector does.
+  /// Frees memory that the text does not need, as vector does.
   template <container_heap Heap>
   WARPHEAP_DEVICE void shrink_to_fit(Heap const& upstream, source_site site = source_site::current()) {
     if (empty()) return destroy(upstream, site);
@@ -138,15 +138,15 @@ class string {
     characters_.shrink_to_fit(upstream, site);
     characters_.truncate(count);
   }
-  /// Gives all memory back: the string is empty, and may be used again.
+  /// Frees all memory: the string is then empty, and may be used again.
   template <container_heap Heap>
   WARPHEAP_DEVICE void destroy(Heap const& upstream, source_site site = source_site::current()) {
     characters_.destroy(upstream, site);
   }
 
 #if !defined(__CUDACC_RTC__)
-  /// The text on the host, once all earlier work of the default stream is done. The string itself
-  /// was copied before, as by device_buffer.
+  /// The text on the host, once all earlier work of the default stream is done. Call it on a copy
+  /// of the string, such as device_buffer's.
   std::string to_std_string() const {
     std::string text(size(), '\0');
     backend::copy_bytes(text.data(), begin(), size());
@@ -160,7 +160,7 @@ class string {
     return append(upstream, text.data(), text.size(), site);
   }
 
-  /// The text ends behind `count` characters, which there are (string.S1).
+  /// Ends the text after `count` characters, for which there is room (string.S1).
   WARPHEAP_DEVICE void end_at(u32 count) {
     characters_.truncate(count);
     if (characters_.data()) characters_.data()[count] = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A part of a text that lies anywhere: a pointer and a length, for searches and comparisons in
+// A part of a text anywhere in memory: a pointer and a length, for searches and comparisons in
 // kernels, which have no standard library.
 #pragma once
 
@@ -7,11 +7,11 @@
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
-/// `size()` characters from `data()` on, which outlive it; no zero has to follow them. Characters
-/// compare as unsigned numbers. Any thread, as long as nobody writes the text.
+/// `size()` characters from `data()` on, which must outlive the view; no zero need follow them.
+/// Characters compare as unsigned numbers. Any thread, as long as none writes the text.
 class string_view {
  public:
-  /// What find() returns for nothing, and the length that is longer than any.
+  /// What find() returns if nothing is found, and a length longer than any text's.
   static constexpr u32 npos = ~u32{0};
 
   /// No characters.
@@ -31,12 +31,12 @@ class string_view {
   WARPHEAP_HOST_DEVICE constexpr bool empty() const { return size_ == 0; }
   /// The first character.
   WARPHEAP_HOST_DEVICE constexpr char const* begin() const { return data_; }
-  /// Behind the last.
+  /// One past the last.
   WARPHEAP_HOST_DEVICE constexpr char const* end() const { return data_ + size_; }
   /// Character `index`, below size().
   WARPHEAP_HOST_DEVICE constexpr char operator[](u32 index) const { return data_[index]; }
 
-  /// Up to `count` characters from `from` on; none if it ends before.
+  /// Up to `count` characters from `from` on; none if the text ends before that.
   WARPHEAP_HOST_DEVICE constexpr string_view substr(u32 from, u32 count = npos) const {
     u32 const begin = from < size_ ? from : size_, left = size_ - begin;
     return {data_ + begin, count < left ? count : left};
@@ -48,8 +48,8 @@ class string_view {
       if (data_[i] == wanted) return i;
     return npos;
   }
-  /// Where the first `wanted` from `from` on begins; npos if there is none. Takes size() times
-  /// wanted.size() comparisons at most.
+  /// Where the first `wanted` from `from` on begins; npos if there is none. Takes at most size()
+  /// times wanted.size() comparisons.
   WARPHEAP_HOST_DEVICE constexpr u32 find(string_view wanted, u32 from = 0) const {
     for (u32 i = from; i <= size_ && wanted.size_ <= size_ - i; ++i)
       if (substr(i, wanted.size_).compare(wanted) == 0) return i;
@@ -69,7 +69,7 @@ class string_view {
   }
 
  private:
-  /// As a number; behind the end one that is less than all.
+  /// As a number; past the end one that is less than all others.
   WARPHEAP_HOST_DEVICE constexpr i32 at(u32 i) const { return i < size_ ? static_cast<u8>(data_[i]) : -1; }
 
   char const* data_ = nullptr;

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// An array that one thread at a time makes longer and shorter: a pointer, a size and a capacity, in
-// 16 bytes. Kernels have no RAII (container/owner.hpp says why), so it keeps no heap and frees
-// nothing by itself, and may lie anywhere: in a register, in shared memory, in a block of a heap,
+// An array that one thread at a time can grow and shrink: a pointer, a size and a capacity, in 16
+// bytes. Kernels cannot use RAII (container/owner.hpp says why), so it stores no heap and frees
+// nothing by itself, and may be anywhere: in registers, in shared memory, in a block of a heap, or
 // in zeroed memory, which holds empty vectors.
 //
 //   vector<u32> found;
 //   if (!found.push_back(heap, 7)) …                 // no memory: `found` is as before
 //   found.destroy(heap);
 //
-// A vector is its bits. A copy is the same vector, not another one: of all copies use one, and hand
-// it from thread to thread as any other memory.
+// A vector is copied as bits. A copy is the same vector, not another one: use only one of the
+// copies, and pass it from thread to thread like any other memory.
 //
-// Growth doubles the capacity, so that n elements pushed cost O(n) and at most twice their memory;
-// if there is none for that, it takes what is needed and no more. Blocks are made longer in place
-// where the heap can, and what has to move is copied by the lanes that are together. All growth
-// is one function that is called and not inlined: a malloc is tens of KiB of machine code, and the
-// lanes of a warp that grow at the same time call it together.
+// Growth doubles the capacity, so that pushing n elements costs O(n) and at most twice their
+// memory; if there is no memory for that, it takes just what is needed. Blocks grow in place where
+// the heap can, and contents that have to move are copied by all converged lanes. All growth is one
+// function that is not inlined: a malloc is tens of KiB of machine code, and the lanes of a warp
+// that grow at the same time call it together.
 #pragma once
 
 #include "../heap/generic_calls.hpp"
@@ -28,18 +28,18 @@
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
-/// `size()` elements in a block of a heap. `T` is trivially copyable, and aligned to what the heap
-/// aligns blocks to; to more if it has aligned_alloc(). One thread at a time calls anything of it.
-/// All calls of one vector take heaps that free each other's blocks.
+/// `size()` elements in a block of a heap. `T` is trivially copyable, and needs no more alignment
+/// than the heap's blocks have, unless the heap has aligned_alloc(). One thread at a time. All
+/// calls on one vector must take heaps that can free each other's blocks.
 ///
 ///   vector.V1  size <= capacity, and the block at `data` has room for `capacity` elements
 ///   vector.V2  capacity == 0 exactly if there is no block; then `data` is nullptr
 ///
-/// A call that has no memory returns false or nullptr and leaves all elements where they were.
+/// A call that gets no memory returns false or nullptr and leaves all elements where they were.
 template <class T>
 class vector {
  public:
-  /// Elements at most.
+  /// The most elements.
   static constexpr u32 most = ~u32{0};
 
   /// No elements, no memory.
@@ -47,37 +47,38 @@ class vector {
 
   /// Elements.
   WARPHEAP_HOST_DEVICE u32 size() const { return size_; }
-  /// Elements that there is room for until it grows.
+  /// Elements that fit before it has to grow.
   WARPHEAP_HOST_DEVICE u32 capacity() const { return capacity_; }
   /// Whether it has no elements.
   WARPHEAP_HOST_DEVICE bool empty() const { return size_ == 0; }
 
-  /// The first element; as a pointer does, a const vector leads to elements that may change. Of no
-  /// use any more after a call that takes the heap.
+  /// The first element. Like a pointer, a const vector gives access to elements that may be
+  /// changed. Invalid after a call that takes the heap.
   WARPHEAP_HOST_DEVICE T* data() const { return data_; }
   /// The first element.
   WARPHEAP_HOST_DEVICE T* begin() const { return data_; }
-  /// Behind the last.
+  /// One past the last.
   WARPHEAP_HOST_DEVICE T* end() const { return data_ + size_; }
-  /// Element `index`. One from size() on ends the kernel, but under NDEBUG.
+  /// Element `index`. One from size() on ends the kernel, except under NDEBUG.
   WARPHEAP_DEVICE T& operator[](u32 index) const {
     WARPHEAP_ASSERT(index < size_, "vector: an index past the end");
     return data_[index];
   }
-  /// The last element; there is one.
+  /// The last element, which must exist.
   WARPHEAP_DEVICE T& back() const { return (*this)[size_ - 1]; }
 
-  /// Adds an element, a copy of any, also of one of its own; false if there is no memory. O(1) on
-  /// average.
+  /// Adds an element, a copy of `value`, which may be one of its own; false if there is no memory.
+  /// Amortised O(1).
   template <container_heap Heap>
   WARPHEAP_DEVICE bool push_back(Heap const& upstream, T const& value, source_site site = source_site::current()) {
-    T const copy = value;  // which does not move
+    T const copy = value;  // `value` may be an element, and move
     T* const added = extend(upstream, 1, site);
     if (added) *added = copy;
     return added;
   }
 
-  /// Adds `count` elements, which may be its own; false, and adds none, if there is no memory.
+  /// Adds `count` elements, which may be its own; if there is no memory, adds none and returns
+  /// false.
   template <container_heap Heap>
   WARPHEAP_DEVICE bool append(Heap const& upstream, T const* values, u64 count,
                               source_site site = source_site::current()) {
@@ -85,14 +86,14 @@ class vector {
     bool const are_own = offset < u64{size_} * sizeof(T);
     T* const added = extend(upstream, count, site);
     if (!added) return count == 0;
-    // By this lane alone: no other one reads what lies in its local memory.
+    // By this lane alone: no other lane can read its local memory.
     T const* const from = are_own ? data_ + offset / sizeof(T) : values;
     for (u64 i = 0; i < count; ++i) added[i] = from[i];
     return true;
   }
 
-  /// Adds `count` elements, 1 or more, that are not initialised, and returns the first; nullptr,
-  /// and adds none, if there is no memory.
+  /// Adds `count` elements, 1 or more, without initialising them, and returns the first; if there
+  /// is no memory, adds none and returns nullptr.
   template <container_heap Heap>
   WARPHEAP_DEVICE T* extend(Heap const& upstream, u64 count, source_site site = source_site::current()) {
     if (count > capacity_ - size_ && !grow(upstream, count, site)) return nullptr;
@@ -101,8 +102,8 @@ class vector {
     return first;
   }
 
-  /// Makes it `count` elements long: by leaving out the last, or by adding some that are `value`;
-  /// false if there is no memory for these.
+  /// Makes it `count` elements long by removing the last ones or adding copies of `value`; false if
+  /// there is no memory for these.
   template <container_heap Heap>
   WARPHEAP_DEVICE bool resize(Heap const& upstream, u64 count, T const& value = T{},
                               source_site site = source_site::current()) {
@@ -117,7 +118,7 @@ class vector {
     return true;
   }
 
-  /// Makes room for `count` elements in all, and no more; false if there is no memory.
+  /// Makes room for exactly `count` elements in all; false if there is no memory.
   template <container_heap Heap>
   WARPHEAP_DEVICE bool reserve(Heap const& upstream, u64 count, source_site site = source_site::current()) {
     if (count > most) return false;
@@ -126,7 +127,7 @@ class vector {
   }
 
   /// Adds an element before element `index`, or as the last if that is size(); false if there is
-  /// no memory. The elements behind it keep their order, and each moves.
+  /// no memory. The elements after it keep their order, and each moves.
   template <container_heap Heap>
   WARPHEAP_DEVICE bool insert(Heap const& upstream, u32 index, T const& value,
                               source_site site = source_site::current()) {
@@ -138,7 +139,7 @@ class vector {
     return true;
   }
 
-  /// Removes element `index`. Those behind it keep their order, and each moves.
+  /// Removes element `index`. Those after it keep their order, and each moves.
   WARPHEAP_DEVICE void erase(u32 index) {
     WARPHEAP_ASSERT(index < size_, "vector: an index past the end");
     --size_;
@@ -151,7 +152,7 @@ class vector {
     --size_;
   }
 
-  /// Removes the last element, and returns it; there is one.
+  /// Removes the last element, which must exist, and returns it.
   WARPHEAP_DEVICE T pop_back() {
     T const last = back();
     --size_;
@@ -166,15 +167,15 @@ class vector {
   /// Removes all elements, and keeps the memory.
   WARPHEAP_DEVICE void clear() { size_ = 0; }
 
-  /// Gives back what the elements do not need: they move to a smaller block, if there is one. A
-  /// heap with realloc() may leave them where they are if they need more than half of the block.
+  /// Frees memory that the elements do not need: they move to a smaller block, if there is one. A
+  /// heap with realloc() may leave them in place if they need more than half of the block.
   template <container_heap Heap>
   WARPHEAP_DEVICE void shrink_to_fit(Heap const& upstream, source_site site = source_site::current()) {
     if (size_ == 0) return destroy(upstream, site);
     if (size_ < capacity_) take_room(upstream, size_, site);
   }
 
-  /// Gives all memory back: the vector is empty, and may be used again.
+  /// Frees all memory: the vector is then empty, and may be used again.
   template <container_heap Heap>
   WARPHEAP_DEVICE void destroy(Heap const& upstream, source_site site = source_site::current()) {
     detail::deallocate(upstream, data_, site);
@@ -182,8 +183,8 @@ class vector {
   }
 
 #if !defined(__CUDACC_RTC__)
-  /// The elements on the host, once all earlier work of the default stream is done. The vector
-  /// itself was copied before, as by device_buffer.
+  /// The elements on the host, once all earlier work of the default stream is done. Call it on a
+  /// copy of the vector, such as device_buffer's.
   std::vector<T> to_host() const {
     std::vector<T> elements(size_);
     backend::copy_bytes(elements.data(), data_, size_ * sizeof(T));
@@ -194,7 +195,7 @@ class vector {
  private:
   static constexpr u32 first_capacity = sizeof(T) < 16 ? 16 / sizeof(T) : 1;  // no block is smaller
 
-  /// Room for `count` more; false if there is no memory.
+  /// Makes room for `count` more; false if there is no memory.
   template <class Heap>
   WARPHEAP_DEVICE bool grow(Heap const& upstream, u64 count, source_site site) {
     if (count > most - size_) return false;
@@ -203,7 +204,7 @@ class vector {
     return (least < ample && take_room(upstream, ample, site)) || take_room(upstream, least, site);
   }
 
-  /// Room for `count` elements in all, not fewer than there are; false if there is no memory.
+  /// Makes room for `count` elements in all, at least size(); false if there is no memory.
   template <class Heap>
   WARPHEAP_DEVICE bool take_room(Heap const& upstream, u32 count, source_site site) {
     static_assert(__is_trivially_copyable(T),

@@ -68,7 +68,7 @@ class call_history {
     live_[address] = number;
   }
 
-  /// A call of free begins; returns the number of the malloc that it ends. A block that nobody has
+  /// A call of free begins; returns the number of the malloc that it ends. A block without an owner
   /// gives no_call.
   u64 begin_free(u64 address) {
     auto const found = live_.find(address);

@@ -2,8 +2,8 @@
 // What the schedules of explorations share: lanes by number, a default choice, and fairness.
 //
 // At a scheduling point the default is that the running lane goes on; where it cannot, the next
-// lane by number. So a schedule is told by the decisions at which another lane was chosen, and a
-// list of those replays it. A choice of another lane while the running one could go on is a
+// lane by number. So a schedule is described by the decisions at which another lane was chosen, and
+// a list of those replays it. A choice of another lane while the running one could go on is a
 // preemption.
 //
 // A search must not follow lanes that wake each other in turn for ever while a third lane could

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Under AddressSanitizer, on the host backend: the bytes of a pool that belong to no live block are
-// poisoned. So an access to a freed block, or behind the bytes that were asked for, is reported
-// where it happens. Without AddressSanitizer nothing of this exists.
+// poisoned. So an access to a freed block, or past the requested bytes, is reported where it
+// happens. Without AddressSanitizer none of this exists.
 //
 // For creation policies that touch no byte of their pool and know how large a block is. Those that
-// keep headers in it, ualloc and throughput, would stumble over the poison, and so would
-// distribution policies that put parts into a block.
+// keep headers in it, ualloc and throughput, would hit the poison, and so would distribution
+// policies that divide a block.
 //
 //   guard.A1  poisoned: the whole pool when the heap begins or is reset; a block from when its free
 //       begins, before another thread may get it.
@@ -35,12 +35,12 @@ template <class Creation, class Distribution>
 inline constexpr bool guards_access = backend::tracks_access&& leaves_pool_alone<Creation>&&
     knows_block_size<Creation>&& hands_out_as_created<Distribution>;
 
-/// Kernel of one thread: forbids a pool, in order on a stream (guard.A1).
+/// Kernel of one thread: poisons a pool, in order on a stream (guard.A1).
 struct forbid_pool {
   WARPHEAP_DEVICE void operator()(memory_range pool) const { backend::forbid_access(pool.begin, pool.bytes); }
 };
 
-/// Allows access to a pool when the heap goes (guard.A3). Movable.
+/// Allows access to a pool when the heap is destroyed (guard.A3). Movable.
 class pool_guard {
  public:
   pool_guard() = default;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The five policies composed: how a block is created, how the requests of a warp are distributed,
-// what happens out of memory, where the pool comes from, and how requests are aligned. An allocator
-// is what a kernel holds and calls.
-// Source: Eckert 2014, chapter 3; the default creation policy serves a warp's requests together by
-// itself.
+// what happens out of memory, where the pool comes from, and how requests are aligned. Kernels hold
+// and call an allocator. Source: Eckert 2014, chapter 3; the default creation policy serves a
+// warp's requests together by itself.
 #pragma once
 
 #include "../sync/same_object.hpp"
@@ -16,7 +15,7 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// Device memory allocation for kernels, by value. Any thread may call any function at any time,
 /// converged or not, with no lock held; any thread may free what another allocated. A function that
-/// only some policies can serve exists where they can.
+/// only some policies support exists only with those.
 template <creation_policy Creation, distribution_policy Distribution, oom_policy Oom, class ReservePool,
           alignment_policy Alignment>
   requires policies_go_together<Creation, Distribution, Oom, ReservePool, Alignment>
@@ -26,25 +25,25 @@ class allocator : public typed_calls<allocator<Creation, Distribution, Oom, Rese
   static constexpr bool frames = frames_parts<Distribution>;
 
  public:
-  /// How a block is made.
+  /// How a block is created.
   using creation_type = Creation;
-  /// How a warp's requests are served.
+  /// How a warp's requests are distributed.
   using distribution_type = Distribution;
   /// What a call does when there is no memory.
   using oom_type = Oom;
   /// Where the pool comes from.
   using reserve_pool_type = ReservePool;
-  /// What sizes are padded to.
+  /// How sizes are padded.
   using alignment_type = Alignment;
 
-  /// Whether AddressSanitizer is told of blocks: access_guard.hpp.
+  /// Whether AddressSanitizer knows the blocks: access_guard.hpp.
   static constexpr bool guards_access = detail::guards_access<Creation, Distribution>;
 
   /// The creation policy's promises, as far as the other policies keep them.
   static constexpr allocator_traits traits =
       traits_through<Alignment>(traits_through<Distribution>(source_type::traits));
 
-  /// A null reference: not to be called.
+  /// A null reference, which must not be called.
   allocator() = default;
   /// Made by heaps.
   WARPHEAP_HOST_DEVICE explicit allocator(Creation creation, Oom oom = {}) : source_{creation, oom} {}
@@ -58,8 +57,8 @@ class allocator : public typed_calls<allocator<Creation, Distribution, Oom, Rese
     else return opened(distribution.distribute(source_.create(distribution.collect(padded))), bytes);
   }
 
-  /// Gives a block back. nullptr does nothing. An address that is no block of this heap, or was
-  /// freed already, is counted and ignored where the traits say so.
+  /// Frees a block. nullptr does nothing. An address that is no block of this heap, or was freed
+  /// already, is counted and ignored where the traits say so.
   WARPHEAP_DEVICE void free(void* memory) const {
     if constexpr (frames && knows_its_pool<source_type>) {
       // not in our pool, so we must not read it
@@ -80,18 +79,18 @@ class allocator : public typed_calls<allocator<Creation, Distribution, Oom, Rese
   }
 
   /// Changes the size of a block that the caller knows to hold `old_bytes` bytes: in place if
-  /// usable_size() allows, else in a new block, into which the lanes that are here together copy
-  /// the contents. nullptr if there is no memory and the old block, then untouched, is too small. A
-  /// null `memory` allocates; 0 bytes free and return nullptr.
+  /// usable_size() allows, else in a new block, to which the converged lanes copy the contents
+  /// together. nullptr if there is no memory and the old block, which is then unchanged, is too
+  /// small. A null `memory` allocates; 0 bytes free and return nullptr.
   WARPHEAP_DEVICE void* realloc(void* memory, size_t old_bytes, size_t bytes) const {
-    size_t room = 0;  // of a block of unknown size nothing is known to fit
+    size_t room = 0;  // unknown: then nothing is known to fit
     if constexpr (frames || (as_created && knows_block_size<source_type>))
       if (memory && bytes) room = usable_size(memory);
     return resize(memory, old_bytes, room, bytes);
   }
 
-  /// Changes the size of a block without being told its old size: for policies that know how large
-  /// a block is.
+  /// Changes the size of a block whose old size the caller need not know: for policies that know
+  /// how large a block is.
   WARPHEAP_DEVICE void* realloc(void* memory, size_t bytes) const
       requires(frames || (as_created && knows_block_size<source_type>)) {
     size_t const room = memory ? usable_size(memory) : 0;
@@ -145,41 +144,40 @@ class allocator : public typed_calls<allocator<Creation, Distribution, Oom, Rese
     return source_.contains(memory);
   }
 
-  /// Blocks of `bytes` that could be allocated now, by lanes that ask alone; exact when the heap is
-  /// quiet. Visits every slab: not for inner loops.
+  /// Blocks of `bytes` that could be allocated now, by lanes that call alone; exact when the heap
+  /// is quiet. Visits every slab: not for inner loops.
   WARPHEAP_DEVICE u64 available_slots(size_t bytes) const
       requires((frames || as_created) && counts_slots<source_type>) {
     return source_.available_slots(created_bytes(bytes));
   }
 
-  /// Counts as available_slots() does, by a whole group: every lane of `mask` calls with the same
-  /// mask, each with its own size, and gets the count for that size. Lanes with the same size share
-  /// the work.
+  /// available_slots() by a whole group: every lane of `mask` calls it with the same mask, each
+  /// with its own size, and gets the count for that size. Lanes with the same size share the work.
   WARPHEAP_DEVICE u64 available_slots_warp(lane_mask mask, size_t bytes) const
       requires((frames || as_created) && counts_slots_by_warp<source_type>) {
     return source_.available_slots_warp(mask, created_bytes(bytes));
   }
 
-  /// Bytes that the creation policy is asked for when a lane asks alone for `bytes` bytes.
+  /// Bytes requested from the creation policy when a lane alone requests `bytes` bytes.
   WARPHEAP_HOST_DEVICE static constexpr size_t created_bytes(size_t bytes) {
     size_t const padded = Alignment::pad(bytes);
     if constexpr (frames) return Distribution::framed_bytes(padded, 1);
     else return padded;
   }
 
-  /// The creation policy, for calls past the others.
+  /// The creation policy, for calls that bypass the others.
   WARPHEAP_HOST_DEVICE Creation const& creation() const { return source_.creation(); }
-  /// The out-of-memory policy, if a call may ask twice.
+  /// The out-of-memory policy, if a call may try twice.
   WARPHEAP_HOST_DEVICE Oom const& oom() const requires(overflow_policy<Oom> || retries<Oom>) { return source_.oom(); }
 
  private:
-  /// A filter for masks of lanes that are here together: it keeps those that call with this heap.
+  /// A filter for masks of converged lanes: it keeps those that call with this heap.
   WARPHEAP_DEVICE auto same_heap() const {
     return [this](lane_mask mask) { return lanes_with_same(mask, creation()); };
   }
 
   /// This lane's part of a block of `wanted` bytes, created for its whole group or for itself. If
-  /// there is no block for all together, there may be one for each alone.
+  /// there is no block for the whole group, there may be one for each lane alone.
   WARPHEAP_DEVICE void* share_out(Distribution& distribution, size_t wanted, size_t padded) const {
     bool const together = distribution.combined();
     void* const mine = distribution.distribute(together ? creation().create(wanted) : source_.create(wanted));
@@ -201,7 +199,7 @@ class allocator : public typed_calls<allocator<Creation, Distribution, Oom, Rese
     else return memory != nullptr;
   }
 
-  /// `memory`, after the bytes that were asked for became accessible (guard.A2).
+  /// `memory`, after the requested bytes became accessible (guard.A2).
   WARPHEAP_DEVICE void* opened(void* memory, [[maybe_unused]] size_t bytes) const {
     if constexpr (guards_access)
       if (is_guarded(memory)) backend::allow_access(memory, bytes);
@@ -221,8 +219,8 @@ class allocator : public typed_calls<allocator<Creation, Distribution, Oom, Rese
     if (is_guarded(memory)) backend::forbid_access(memory, creation().usable_size(memory));
   }
 
-  /// realloc() of a block with room for `room` bytes. It stays if the new size fits, and if no
-  /// block half as large would serve it, or none has memory.
+  /// realloc() of a block with room for `room` bytes. It stays if the new size fits and no block
+  /// half as large would do, or there is no memory for one.
   WARPHEAP_DEVICE void* resize(void* memory, size_t old_bytes, size_t room, size_t bytes) const {
     bool const fits = bytes - 1 < room;
     void* moved = nullptr;

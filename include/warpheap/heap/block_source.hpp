@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A creation policy combined with an out-of-memory policy: where blocks come from and go back to.
-// `allocator` puts the distribution policy in front of it, so lanes other than the caller may use
-// parts of a block.
+// A creation policy combined with an out-of-memory policy: the source of blocks, and where frees
+// go. `allocator` puts the distribution policy in front of it, so lanes other than the caller may
+// use parts of a block.
 #pragma once
 
 #include "../policy/creation/slot_survey.hpp"
@@ -50,9 +50,9 @@ WARPHEAP_DEVICE u64 count_slots_by_warp(Creation const& heap, lane_mask mask, si
 
 }  // namespace detail
 
-/// For an out-of-memory policy that answers the caller itself. The policy is constructed for each
-/// answer and takes no room: as a member with [[no_unique_address]] it moved the kernel's other
-/// parameters under nvcc 13.0.
+/// For an out-of-memory policy that itself supplies the caller's result. The policy is constructed
+/// for each failure and takes no room: as a member with [[no_unique_address]] it moved the kernel's
+/// other parameters under nvcc 13.0.
 template <class Creation, class Oom>
 class block_source {
  public:
@@ -90,8 +90,7 @@ class block_source {
   WARPHEAP_HOST_DEVICE Creation const& creation() const { return creation_; }
 
  private:
-  /// An assignment, and not one conditional expression: this took fewer registers (nvcc 13.0,
-  /// sm_90).
+  /// An assignment instead of a conditional expression takes fewer registers (nvcc 13.0, sm_90).
   WARPHEAP_DEVICE void* or_else(void* memory, size_t bytes) const {
     if (!memory) memory = bytes ? Oom{}.handle(bytes) : nullptr;
     return memory;
@@ -106,21 +105,21 @@ struct refuse {
   WARPHEAP_DEVICE static void* handle(size_t) { return nullptr; }
 };
 
-/// What an out-of-memory policy may do before the next try.
+/// What an out-of-memory policy may do before the next attempt.
 template <class Creation>
 struct pool_access {
   Creation creation;
 
-  /// Makes blocks of the committed bytes in [from, to) of a pool that grows.
+  /// Makes blocks of the committed bytes in [from, to) of a growing pool.
   WARPHEAP_DEVICE void add_committed(u64 from, u64 to) const { creation.add_committed(from, to); }
-  /// Frees what another thread has handed over to be freed.
+  /// Makes a free that another thread has posted.
   WARPHEAP_DEVICE void give_back(void* memory) const { creation.destroy(memory); }
 };
 
 }  // namespace detail
 
 /// For an out-of-memory policy that makes blocks free or waits for some: the creation policy is
-/// asked again until that one gives up.
+/// tried again until the out-of-memory policy gives up.
 template <class Creation, retries Oom>
 class block_source<Creation, Oom> : public block_source<Creation, detail::refuse> {
   using asked_once = block_source<Creation, detail::refuse>;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An optional heap reference in device memory, written by the host: what malloc, free, new and
-// their kin answer in device code. override_names.hpp puts it behind the names of C and C++,
-// global_heap.hpp behind names of ours.
+// An optional heap reference in device memory, written by the host, which serves malloc, free, new
+// and delete in device code. override_names.hpp puts it behind the names of C and C++,
+// global_heap.hpp behind our own names.
 #pragma once
 
 #include "../policy/creation/toolkit.hpp"
@@ -9,8 +9,8 @@
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
-/// The heap that serves device code, or none. All bytes zero, as the device's memory is before the
-/// first write, mean unbound: then malloc returns nullptr and free does nothing.
+/// The heap that serves device code, or none. All bytes zero, as in device variables before the
+/// first write, means unbound: then malloc returns nullptr and free does nothing.
 template <class Allocator>
 class bound_heap {
   static_assert(__is_trivially_copyable(Allocator), "override_allocator: what kernels take is copied bitwise");
@@ -44,7 +44,7 @@ class bound_heap {
     }
   }
 
-  /// Returns nullptr also for an alignment that the allocator cannot give.
+  /// Also returns nullptr for an alignment that the allocator cannot provide.
   WARPHEAP_DEVICE void* aligned_alloc(size_t alignment, size_t bytes) const {
     if (!is_bound()) return nullptr;
     // By its name: nvcc finds no member in an expression that uses `this`.
@@ -70,7 +70,7 @@ class bound_heap {
     return is_bound() ? ref().available_slots_warp(mask, bytes) : 0;
   }
 
-  /// For malloc and operator new: a block of no bytes gets an address of its own too.
+  /// For malloc and operator new: even a block of 0 bytes gets its own address.
   WARPHEAP_DEVICE void* make(size_t bytes) const { return malloc(bytes ? bytes : 1); }
   WARPHEAP_DEVICE void* make(size_t bytes, size_t alignment) const {
     return aligned_alloc(alignment, bytes ? bytes : 1);

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of translation units whose device code calls a heap of the process by name: device
-// malloc (override.hpp), and hamalloc (halloc_interface.hpp). It lets the heap be bound in each of
-// them.
+// malloc (override.hpp), and hamalloc (halloc_interface.hpp). Through it the heap is bound in each
+// of them.
 //
-// Without -rdc=true a unit's device code is a program of its own with variables of its own, which
-// only host code of the same unit can name. So each unit brings a function that writes its
-// variable, and puts it on a list of the process before main. Units with -rdc=true work the same
-// way, and need no case of their own.
+// Without -rdc=true a unit's device code is a separate program with its own variables, which only
+// host code of the same unit can name. So each unit has a function that writes its variable, and
+// puts it on the process's list before main. Units with -rdc=true work the same way, without a
+// special case.
 //
-// Units register one after the other: static objects of one unit are made before another's, and
-// libraries are loaded later. A unit that registers while a heap is bound is bound to it at once.
+// Units register one after the other: static objects of one unit are constructed before another's,
+// and libraries are loaded later. A unit that registers while a heap is bound is bound to it at
+// once.
 #pragma once
 
 #include "../platform/simt.hpp"
@@ -28,7 +29,7 @@
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace detail {
 
-/// Each kind of heap has units and a heap of its own, so a program may have both:
+/// Each kind of heap has its own units and heap, so a program may have both:
 ///
 ///   struct kind {
 ///     static constexpr char const* name;    the heap, in what is thrown
@@ -37,15 +38,15 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace detail {
 ///
 /// Kinds have default visibility, as the lists do, so a process has one of each.
 
-/// How a unit's variable is reached: both functions copy a heap's binding, of the type that the
-/// unit's allocator names. Both throw the backend's error if they cannot.
+/// Access to a unit's variable: both functions copy a heap's binding, of the type that the unit's
+/// allocator defines. Both throw the backend's error if they fail.
 struct unit_variable {
   void (*write)(void const* binding);
   void (*read)(void* binding);
 };
 
-/// What units are bound to: the `size` bytes at `bytes`, for one allocator and one device. It must
-/// exist for as long as it is bound.
+/// A binding for units: the `size` bytes at `bytes`, for one allocator and one device. It must
+/// exist while any unit is bound to it.
 struct unit_binding {
   std::string_view allocator;
   int device;
@@ -54,7 +55,7 @@ struct unit_binding {
 };
 
 /// A unit that includes the header of `Kind`. On the list as long as it lives: from before main, or
-/// from the loading of its library to the unloading.
+/// while its library is loaded.
 template <class Kind>
 class bound_unit {
  public:
@@ -86,7 +87,7 @@ class bound_unit {
     bound() = &to;
   }
 
-  /// Throws what bind_all() would, before there is a heap to bind.
+  /// Throws what bind_all() would throw, before there is a heap to bind.
   static void expect_all_bindable(unit_binding const& nothing) {
     std::lock_guard const lock{mutex()};
     write_all(nothing);
@@ -100,7 +101,7 @@ class bound_unit {
   }
 
   /// Whether any unit holds this binding. False if the device was reset since: then the variables
-  /// are as at the start.
+  /// have their initial values.
   static bool any_holds(unit_binding const& to) noexcept {
     std::lock_guard const lock{mutex()};
     for (auto const* unit = first(); unit; unit = unit->next_)
@@ -148,7 +149,7 @@ class bound_unit {
     }
   }
 
-  // One list a process, even if libraries hide inline functions.
+  // One list per process, even if libraries hide inline functions.
   [[gnu::visibility("default")]] static bound_unit*& first() {
     static constinit bound_unit* list = nullptr;
     return list;

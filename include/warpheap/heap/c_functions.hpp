@@ -4,19 +4,20 @@
 // number that handle() returns, and keep the promises of the members of the same names.
 //
 // WARPHEAP_C_FUNCTIONS(prefix, allocator) defines prefix_malloc, prefix_free, prefix_calloc,
-// prefix_realloc, prefix_aligned_alloc and prefix_usable_size. With a prefix each, the functions of
-// several allocators fit into one program. What a policy cannot do answers nullptr, or 0.
+// prefix_realloc, prefix_aligned_alloc and prefix_usable_size. With different prefixes, a program
+// can have the functions of several allocators. A function that a policy does not support returns
+// nullptr, or 0.
 //
 // `used` puts them into every module that has the macro, called or not; `inline` merges several
-// copies into one. nvcc's host pass only declares them: what it would compile is no working code,
-// and must not replace the host backend's functions.
+// copies into one. nvcc's host pass only declares them: its code would not work, and must not
+// replace the host backend's functions.
 #pragma once
 
 #include "allocator.hpp"
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
-/// What kernels take of the heap whose handle() is `handle`.
+/// The reference of the heap whose handle() is `handle`.
 template <class Allocator>
 WARPHEAP_DEVICE Allocator ref_of(u64 handle) {
   return *reinterpret_cast<Allocator const*>(handle);
@@ -50,8 +51,8 @@ WARPHEAP_DEVICE size_t size_at(Allocator const& heap, void const* memory) {
   extern "C" WARPHEAP_DEVICE inline __attribute__((used)) declaration { __VA_ARGS__ }
 #endif
 
-// prefix_free always returns 0: Numba and others like it declare every function as one that returns
-// something, and a PTX linker refuses a declaration that differs from the definition.
+// prefix_free always returns 0: Numba and similar compilers declare every function with a result,
+// and a PTX linker rejects a declaration that differs from the definition.
 #define WARPHEAP_C_FUNCTIONS(prefix, ...)                                                                            \
   WARPHEAP_C_FUNCTION(void* prefix##_malloc(unsigned long long heap, unsigned long long bytes),                      \
                       return warpheap::ref_of<__VA_ARGS__>(heap).malloc(bytes);)                                     \

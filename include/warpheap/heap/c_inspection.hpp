@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's view of a heap for a program that has no CUDA compiler: its statistics, its violated
-// invariants and its live blocks. A C++20 compiler makes a shared library of this header, and the
+// The host's view of a heap for a program without a CUDA compiler: its statistics, its violated
+// invariants and its live blocks. A C++20 compiler makes a shared library from this header, and the
 // program passes a function that reads device memory.
 //
-// The library runs the code that basic_heap runs. Kernels that counted on the device would need the
-// snapshots of all allocators a second time.
+// The library runs basic_heap's code. Kernels that count on the device would need a second version
+// of all allocators' snapshots.
 //
 // Under -DWARPHEAP_READER, WARPHEAP_C_INSPECTION(prefix, allocator) defines prefix_statistics,
 // prefix_check and prefix_live; elsewhere it declares them. Call them when no kernel uses the heap.
@@ -14,16 +14,16 @@
 
 namespace warpheap {
 
-/// A heap, and what the program does for the functions. All members are 64 bits, so that any
+/// A heap, and the program's callbacks for the functions. All members are 64 bits, so that any
 /// language can write it.
 struct inspected_heap {
   u64 handle;
-  u64 pool_bytes;  ///< both sizes as they were when the heap was made
+  u64 pool_bytes;  ///< both sizes as of the heap's construction
   u64 metadata_bytes;
   /// Copies `rows` rows of `bytes` bytes to `to`, one after the other. The first begins at `from`,
-  /// and each next one `pitch` bytes further. Returns 0 if all were copied.
+  /// each later one `pitch` bytes after the previous one. Returns 0 if all were copied.
   int (*read)(void* to, u64 from, u64 bytes, u64 pitch, u64 rows);
-  /// Takes the answer, `bytes` bytes that are gone afterwards; where a function returns
+  /// Receives the result, `bytes` bytes that are valid only during the call; if a function returns
   /// other_heap, a sentence that names both heaps. Called once, unless a function fails otherwise.
   void (*give)(void const* answer, u64 bytes);
 };
@@ -32,7 +32,7 @@ struct inspected_heap {
 enum class inspection : int {
   done = 0,
   unreadable = 1,    ///< `read` failed
-  other_heap = 2,    ///< at the handle is no heap of this allocator, version and sizes
+  other_heap = 2,    ///< the handle names no heap of this allocator, version and sizes
   out_of_memory = 3  ///< of the host
 };
 
@@ -94,7 +94,7 @@ int inspect(inspected_heap const& heap, Look look) noexcept {
   return static_cast<int>(result);
 }
 
-/// Gives the heap_statistics.
+/// Passes on the heap_statistics.
 template <class Allocator>
 int give_statistics(inspected_heap const& heap) noexcept {
   return inspect<Allocator>(heap, [&](auto const& snapshot) {
@@ -103,7 +103,7 @@ int give_statistics(inspected_heap const& heap) noexcept {
   });
 }
 
-/// Gives the lines of the invariant_report, each with a line feed behind it.
+/// Passes on the lines of the invariant_report, each followed by a line feed.
 template <class Allocator>
 int give_report(inspected_heap const& heap) noexcept {
   return inspect<Allocator>(heap, [&](auto const& snapshot) {
@@ -113,7 +113,7 @@ int give_report(inspected_heap const& heap) noexcept {
   });
 }
 
-/// Gives address and bytes of each live block, in address order.
+/// Passes on address and bytes of each live block, in address order.
 template <class Allocator>
 int give_live(inspected_heap const& heap) noexcept {
   return inspect<Allocator>(heap, [&](auto const& snapshot) {

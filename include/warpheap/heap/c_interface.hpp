@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The default heap's C functions: warpheap_malloc and its kin, see c_functions.hpp.
+// The default heap's C functions, warpheap_malloc and so on: see c_functions.hpp.
 #pragma once
 
 #include "c_functions.hpp"

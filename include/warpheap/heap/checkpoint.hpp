@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // A heap's memory copied to the host and back: to the same heap, or to one at the same address in
-// another process. A block never moves, so every pointer to one is valid afterwards. A program
-// includes it by name.
+// another process. A block never moves, so every pointer to one is valid afterwards. Programs
+// include this header by name.
 //
 //   auto const before = save(heap);           // waits, and copies
 //   simulate<<<grid, block>>>(heap.ref(), state);
 //   if (went_wrong()) restore(heap, before);  // all blocks are as they were, with their contents
 //   before.write("steps.image");              // heap_image::read() reads it
 //
-// The pool and all metadata are copied as they are. What lies outside of the heap the caller has to
-// copy: variables of the device, buffers, pointers into the heap.
+// The pool and all metadata are copied as they are. The caller must copy everything outside the
+// heap: device variables, buffers, pointers into the heap.
 #pragma once
 
 #include "heap.hpp"
@@ -19,15 +19,15 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 namespace detail {
 
-/// Reserve pools that begin where the program says.
+/// Reserve pools that begin at an address of the program's choice.
 template <class Pool>
 concept takes_address = requires {
   requires Pool::takes_address;
 };
 
-/// What of a heap its image needs.
+/// The parts of a heap that its image needs.
 struct image_access {
-  /// Whether the heap and those behind it lie in pools of their own.
+  /// Whether the heap and those behind it own their pools.
   template <class Heap>
   static constexpr bool has_pool() {
     if constexpr (Heap::overflows) return has_pool<typename Heap::second_heap_type>();
@@ -70,13 +70,13 @@ struct image_access {
     check_policies<Heap>(image);
     auto const& record = image.records_.back();
     if constexpr (growing_pool<pool_type>) return Heap{pool_type{{.limit = record.behind, .at = image.address()}}};
-    // A pool of the rounded size takes as much memory as the one that was rounded.
+    // A pool of the rounded size takes as much memory as the original.
     else return Heap{(std::max<size_t>)(record.stamp.pool_bytes, Heap::minimum_bytes), pool_type{image.address()}};
   }
 
  private:
-  /// Access to the whole pool, as a copy needs it. Afterwards live blocks are accessible, and no
-  /// other bytes (guard.A1); with all bytes that they have, not those alone that were asked for.
+  /// Access to the whole pool, as a copy needs it. Afterwards live blocks are accessible in full,
+  /// beyond the requested bytes too, and no other bytes are (guard.A1).
   template <class Heap>
   class opened_pool {
    public:
@@ -101,8 +101,8 @@ struct image_access {
     Heap const& heap_;
   };
 
-  /// Calls visit(heap) for all heaps, those behind others first: they alone can grow, so that what
-  /// the device lacks the memory for fails before anything has changed.
+  /// Calls visit(heap) for all heaps, those behind others first: only those can grow, so a lack of
+  /// device memory is found before anything has changed.
   template <class Heap, class Visitor>
   static void for_each(Heap& heap, Visitor const& visit) {
     if constexpr (Heap::overflows) for_each(heap.second_, visit);
@@ -165,7 +165,7 @@ struct image_access {
     }
   }
 
-  /// But for how much of a pool that grows has memory.
+  /// Except for how much of a growing pool has memory.
   static bool lie_alike(heap_record const& saved, heap_record const& here) {
     bool const grows = here.behind != here.bytes;
     return saved.begin == here.begin && saved.bytes == here.bytes && saved.behind == here.behind &&
@@ -178,11 +178,11 @@ struct image_access {
 
 }  // namespace detail
 
-/// A copy of all memory of a heap: of its blocks, of its metadata, and of the heap behind it. Waits
-/// for the current device, which is the heap's; no kernel may use the heap. The host needs as much
-/// memory; of a pool that grows, what has memory is copied. heap_image::root() returns `root`, a
-/// pointer from which the program that has the image finds the others. Throws out_of_memory if the
-/// host has no room.
+/// Copies all memory of a heap: its blocks, its metadata, and the heap behind it. Waits for the
+/// current device, which must be the heap's; no kernel may be using the heap. The host needs as
+/// much memory; of a growing pool, only the mapped part is copied. heap_image::root() returns
+/// `root`, a pointer from which the program that reads the image finds the others. Throws
+/// out_of_memory if the host has no room.
 template <class Allocator>
 heap_image save(basic_heap<Allocator> const& quiet, void const* root = nullptr) {
   static_assert(detail::image_access::has_pool<basic_heap<Allocator>>(),
@@ -190,12 +190,12 @@ heap_image save(basic_heap<Allocator> const& quiet, void const* root = nullptr) 
   return detail::image_access::save(quiet, root);
 }
 
-/// Makes all memory of a heap as it was when the image was made. What was allocated since is gone,
-/// and what was freed since is live. Waits for the current device, which is the heap's; no kernel
-/// may use the heap. A pool that has grown since keeps what it has, and one that was trimmed grows
-/// again. Throws std::invalid_argument, with what differs, if the heap is of other policies, of
-/// another version, or in another place, and out_of_memory if the device lacks memory to grow; the
-/// heap is unchanged then.
+/// Restores all memory of a heap to its state when the image was made. Blocks allocated since are
+/// gone, and blocks freed since are live. Waits for the current device, which must be the heap's;
+/// no kernel may be using the heap. A pool that has grown since keeps its memory, and one that was
+/// trimmed grows again. Throws std::invalid_argument, which says what differs, if the heap has
+/// other policies, another version, or another address, and out_of_memory if the device lacks
+/// memory to grow; the heap is then unchanged.
 template <class Allocator>
 void restore(basic_heap<Allocator>& quiet, heap_image const& image) {
   static_assert(detail::image_access::has_pool<basic_heap<Allocator>>(),
@@ -203,9 +203,9 @@ void restore(basic_heap<Allocator>& quiet, heap_image const& image) {
   detail::image_access::restore(quiet, image);
 }
 
-/// A new heap where the image's was, with its memory: in another process, or when that heap is
-/// gone. A pool that grows has the settings of growth{}, but for sizes and place. Throws as
-/// restore() for a heap that is there, and out_of_memory if the addresses are taken.
+/// A new heap at the image's address, with its memory: in another process, or when that heap no
+/// longer exists. A growing pool has the settings of growth{}, except for sizes and address. Throws
+/// like restore() above, and out_of_memory if the addresses are taken.
 template <class Heap>
 Heap restore(heap_image const& image) {
   static_assert(detail::takes_address<typename Heap::reserve_pool_type> && !Heap::overflows,

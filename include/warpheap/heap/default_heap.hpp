@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The default heap, and the shortest way to compose others. Those with names are in allocator/.
+// The default heap, and the shortest way to compose others. Named heaps are in allocator/.
 #pragma once
 
 #include "../policy/alignment/shrink.hpp"
@@ -22,20 +22,18 @@ class zeroed_memory;
 }  // namespace reserve_pool
 #endif
 
-/// A creation policy with the plainest other four.
+/// A creation policy with the simplest other four.
 template <class Creation>
 using plain_allocator =
     allocator<Creation, distribution::none, oom::return_null, reserve_pool::device_memory, alignment::shrink<16>>;
 
-/// A class of its own, so that the names of kernels, in profiles and in reports of sanitizers, stay
-/// short.
+/// A class, so that the names of kernels in profiles and sanitizer reports stay short.
 struct default_allocator : plain_allocator<creation::slab_bitmap<>> {
   using plain_allocator<creation::slab_bitmap<>>::plain_allocator;
 };
 
-/// The default allocator for programs that rely on what CUDA's heap happens to do: memory is zero
-/// until a block first uses it, and no two blocks share a sector of 32 bytes, the smallest unit
-/// that a cache holds.
+/// The default allocator for programs that rely on accidents of CUDA's heap: memory is zero until a
+/// block first uses it, and no two blocks share a sector of 32 bytes, the smallest unit of a cache.
 using forgiving_allocator = allocator<creation::slab_bitmap<>, distribution::none, oom::return_null,
                                       reserve_pool::zeroed_memory, alignment::shrink<32>>;
 
@@ -44,7 +42,7 @@ template <class Creation>
 using finely_aligned_allocator =
     allocator<Creation, distribution::none, oom::return_null, reserve_pool::device_memory, alignment::shrink<8>>;
 
-/// The default heap as a kernel takes it: 16 bytes, trivially copyable.
+/// The default heap's reference for kernels: 16 bytes, trivially copyable.
 using heap_ref = default_allocator;
 static_assert(sizeof(heap_ref) == 16);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The heap that a unit's device code finds without a parameter, and the questions that device code
-// may ask it. override.hpp puts it behind malloc, global_heap.hpp behind warpheap::malloc. The host
-// binds it: override_heap.hpp.
+// The heap that a unit's device code finds without a parameter, and its queries. override.hpp puts
+// it behind malloc, global_heap.hpp behind warpheap::malloc. The host binds it: override_heap.hpp.
 #pragma once
 
 #if defined(__CUDACC_RTC__)
@@ -15,10 +14,10 @@
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
-/// The unit's heap: one `static` variable a unit. With -rdc=true all of them are bound to the same
-/// heap, so it does not matter from which unit the linker takes malloc. There the variable is no
-/// constant: nvlink 13.0 stores constants of several units that begin alike only once, but places
-/// their symbols as if each were stored.
+/// The unit's heap: one `static` variable per unit. With -rdc=true all of them are bound to the
+/// same heap, so it does not matter from which unit the linker takes malloc. There the variable is
+/// not `__constant__`: nvlink 13.0 stores constants of several units that begin alike only once,
+/// but places their symbols as if each were stored.
 #if defined(__CUDACC_RDC__)
 static __device__ bound_heap<override_allocator<>::type> device_heap;
 #elif defined(__CUDACC__)
@@ -27,11 +26,11 @@ static __constant__ bound_heap<override_allocator<>::type> device_heap;
 static bound_heap<override_allocator<>::type> device_heap;
 #endif
 
-// Of internal linkage, since each unit has a variable of its own. Templates, so that a function
-// exists only if the allocator has it; the name of the member depends on Bound for that reason.
+// Of internal linkage, since each unit has its own variable. Templates, so that a function exists
+// only if the allocator has it; the member's name depends on Bound for that reason.
 
-/// Bytes that may be used at `memory`, a block of the process's heap; 0 for anything else, and
-/// where no heap is bound.
+/// Bytes that may be used at `memory`, a block of the process's heap; 0 for anything else, and if
+/// no heap is bound.
 template <class Bound = decltype(device_heap)>
 WARPHEAP_DEVICE static size_t usable_size(void const* memory) requires Bound::knows_sizes {
   return static_cast<Bound const&>(device_heap).usable_size(memory);
@@ -43,15 +42,15 @@ WARPHEAP_DEVICE static bool owns(void const* memory) requires Bound::knows_owner
   return static_cast<Bound const&>(device_heap).owns(memory);
 }
 
-/// Blocks of `bytes` bytes that could be allocated from the process's heap now; 0 where none is
-/// bound. Exact when the heap is quiet; looks at all of it: not for inner loops.
+/// Blocks of `bytes` bytes that could be allocated from the process's heap now; 0 if none is bound.
+/// Exact when the heap is quiet. Visits the whole heap: not for inner loops.
 template <class Bound = decltype(device_heap)>
 WARPHEAP_DEVICE static u64 available_slots(size_t bytes) requires Bound::counts_its_slots {
   return static_cast<Bound const&>(device_heap).available_slots(bytes);
 }
 
-/// Counts as available_slots() does, by the lanes of `mask` together. All of them call; those with
-/// the same size share the work.
+/// available_slots() by the lanes of `mask` together. All of them call; those with the same size
+/// share the work.
 template <class Bound = decltype(device_heap)>
 WARPHEAP_DEVICE static u64 available_slots_warp(lane_mask mask, size_t bytes) requires Bound::counts_its_slots_by_warp {
   return static_cast<Bound const&>(device_heap).available_slots_warp(mask, bytes);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How full a heap is while kernels use it. A reading launches a small kernel in a stream of its
-// own, before the thread blocks that other kernels have not started yet, and waits for that alone.
-// Calls of malloc and free take no time for it. Where running kernels leave no multiprocessor any
-// room, a reading waits until a thread block of theirs ends.
+// How full a heap is while kernels use it. A reading launches a small kernel in its own stream,
+// ahead of thread blocks that other kernels have not started yet, and waits only for that kernel.
+// It costs calls of malloc and free nothing. If running kernels leave no room on any
+// multiprocessor, a reading waits until one of their thread blocks ends.
 #pragma once
 
 #if !defined(__CUDACC_RTC__)
@@ -19,7 +19,7 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 namespace detail {
 
-/// Kernel: what was added up, for the host to read. A copy would wait for the default stream.
+/// Kernel: stores the sums where the host can read them. A copy would wait for the default stream.
 struct tell_sums {
   WARPHEAP_DEVICE void operator()(u64 const* sums, u32 count, u64* shared) const {
     for (u32 i = simt::thread_index(); i < count; i += simt::block_dim())
@@ -30,32 +30,32 @@ struct tell_sums {
 
 }  // namespace detail
 
-/// What was live at about one moment. A call that was in progress may be counted or not.
+/// The state at about one moment. A call in progress may be counted or not.
 struct gauge_reading {
-  u64 pool_bytes = 0;            ///< that the pool may have
-  u64 committed_bytes = 0;       ///< of these, that have memory
+  u64 pool_bytes = 0;            ///< the most that the pool may have
+  u64 committed_bytes = 0;       ///< those that have memory
   u64 live_blocks = 0;           ///< allocated and not freed
   u64 live_bytes = 0;            ///< in whole blocks
   u64 highest_live_bytes = 0;    ///< of all readings of this gauge
   u64 failures = 0;              ///< refused calls since the heap was made or reset
   u64 largest_failed_bytes = 0;  ///< of these calls; up to the pool, as a whole block
-  /// Those that have live blocks, smallest first. Blocks larger than a slab are in none.
+  /// Size classes with live blocks, smallest first. Blocks larger than a slab are in none.
   std::vector<size_count> classes;
 };
 
-/// Reads one heap, again and again: of two heaps one behind the other, the first. The heap must
-/// outlive it. For one host thread at a time. On the host backend the kernels of a stream run when
-/// any host thread synchronizes; a gauge for a thread beside those is made with stream::apart().
+/// Reads one heap, repeatedly; of two heaps one behind the other, the first. The heap must outlive
+/// it. For one host thread at a time. On the host backend the kernels of a stream run when any host
+/// thread synchronizes; for a thread of its own, make a gauge with stream::apart().
 template <class Allocator>
 class gauge {
  public:
-  /// For a heap that need not be quiet.
+  /// The heap need not be quiet.
   explicit gauge(basic_heap<Allocator> const& observed,
                  stream on = stream::urgent()) requires adds_occupancy<typename Allocator::creation_type>
       : creation_{observed.ref().creation()}, sums_(1), shared_{words}, own_{std::move(on)} {}
 
-  /// What is live now. Waits for two small kernels on a stream of its own, which start beside those
-  /// that run.
+  /// The current state. Waits for two small kernels on its own stream, which start beside running
+  /// ones.
   gauge_reading read() {
     backend::fill_bytes(sums_.data(), 0, sizeof(occupancy_sums), own_);
     creation_.add_occupancy(sums_.data(), own_);
@@ -101,7 +101,7 @@ class gauge {
   u64 highest_ = 0;
 };
 
-/// The gauge of a heap is of the heap's allocator.
+/// A heap's gauge has the heap's allocator.
 template <class Allocator>
 gauge(basic_heap<Allocator> const&) -> gauge<Allocator>;
 template <class Allocator>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A heap's gauge as other programs of the user see it: a page of shared memory that names program
-// and heap, and has two slots for readings, which the program writes in turn.
+// A heap's gauge as the user's other programs see it: a page of shared memory that names program
+// and heap, and has two slots for readings, which the program writes alternately.
 //
 //   gauge.P1  All but `published` and `readings` is constant once `magic` is there.
 //   gauge.P2  Reading n is in readings[n % 2], whole while `published` is n. The program writes the
 //       next one to the other slot, and then raises `published`. So a reader that finds `published`
 //       as it was has read a whole reading, and a program that stops anywhere leaves one.
 //
-// Cost of a reading: nine stores. A reader waits for nothing: it copies the page again a limited
-// number of times.
+// Cost of a reading: nine stores. A reader never waits: it copies the page again a limited number
+// of times.
 #pragma once
 
 #if !defined(__CUDACC_RTC__)
@@ -28,9 +28,9 @@
 
 namespace warpheap {
 
-/// What a page shows of a heap at one moment: gauge_reading has the members' meaning.
+/// What a page shows of a heap at one moment; gauge_reading explains the members.
 struct gauge_figures {
-  u64 read_at = 0;  ///< nanoseconds of std::chrono::steady_clock, which all programs here share
+  u64 read_at = 0;  ///< nanoseconds of std::chrono::steady_clock, common to all programs here
   u64 pool_bytes = 0;
   u64 committed_bytes = 0;
   u64 live_bytes = 0;
@@ -40,7 +40,7 @@ struct gauge_figures {
   u64 largest_failed_bytes = 0;
 };
 
-/// The page. `magic` and `version` are in the same place in every version.
+/// The page. `magic` and `version` are at the same place in every version.
 struct gauge_page {
   static constexpr char const* prefix = "gauge";
   static constexpr u64 magic_value = 0x7061'6568'7072'6177, current_version = 1;
@@ -55,7 +55,7 @@ struct gauge_page {
   u64 published;
   u64 readings[2][words];
 
-  /// For the program that has the page.
+  /// For the program that owns the page.
   void publish(gauge_figures const& figures) {
     // relaxed: only this program writes it.
     u64 const next = word(published).load(std::memory_order_relaxed) + 1;
@@ -66,16 +66,16 @@ struct gauge_page {
     word(published).store(next, std::memory_order_release);
   }
 
-  /// To be called after the first publish().
+  /// Call it after the first publish().
   void show() {
     version = current_version;
     // release: all else is there (gauge.P1).
     word(magic).store(magic_value, std::memory_order_release);
   }
 
-  /// The page with its newest reading; nullopt if it is not made yet or not whole, or if the
-  /// program published new readings each time this one looked. `copy(to, bytes)` copies the first
-  /// bytes of the page, and returns whether the page has this many.
+  /// The page with its newest reading; nullopt if the page is not complete, or if the program
+  /// published a new reading during every attempt. `copy(to, bytes)` copies the first bytes of the
+  /// page, and returns whether the page has this many.
   template <class Copy>
   static std::optional<gauge_page> newest(Copy copy) {
     constexpr u32 looks = 1000;
@@ -116,7 +116,7 @@ struct published_heaps {
 
 namespace page_parts {
 
-/// A page's text, which ends at its zero. Another program wrote it: there may be none.
+/// A page's text, which ends at its zero. Another program wrote it, so there may be no zero.
 inline std::string text_of(char const (&text)[gauge_page::text_bytes]) {
   return {text, strnlen(text, gauge_page::text_bytes - 1)};
 }
@@ -144,8 +144,8 @@ inline void add_page(shared_page_view const& view, published_heaps& to) {
 
 }  // namespace page_parts
 
-/// The heaps that running programs of this user publish on this machine. Pages of programs that
-/// have ended are left out, and removed.
+/// The heaps that running programs of this user publish on this machine. Pages of ended programs
+/// are left out, and removed.
 inline published_heaps read_published_heaps() {
   published_heaps found;
   for (auto const& place : page_folder::places()) {

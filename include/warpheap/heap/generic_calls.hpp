@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of a heap by code that takes any: at the alignment of a type, with the caller's place where
-// the heap takes one, and realloc where the heap has none.
+// Calls of any heap by generic code: at a type's alignment, with the caller's place where the heap
+// takes one, and with a replacement where the heap has no realloc.
 #pragma once
 
 #include "../policy/creation/report.hpp"
@@ -9,7 +9,8 @@
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace detail {
 
-/// What a heap promises. One that does not say so aligns blocks to 16, as CUDA's malloc does.
+/// What a heap promises. A heap without traits is taken to align blocks to 16, as CUDA's malloc
+/// does.
 template <class Heap>
 WARPHEAP_HOST_DEVICE constexpr allocator_traits traits_of() {
   if constexpr (requires { Heap::traits.alignment; }) return Heap::traits;
@@ -38,15 +39,15 @@ WARPHEAP_DEVICE void* allocate(Heap const& heap, size_t bytes, [[maybe_unused]] 
   }
 }
 
-/// Gives a block back; nullptr does nothing.
+/// Frees a block; nullptr does nothing.
 template <class Heap>
 WARPHEAP_DEVICE void deallocate(Heap const& heap, void* memory, [[maybe_unused]] source_site site) {
   if constexpr (requires { heap.free(memory, site); }) heap.free(memory, site);
   else heap.free(memory);
 }
 
-/// Changes the size of a block, of which `old_bytes` bytes are in use, to `bytes`, which are not 0
-/// and a multiple of `Alignment`. nullptr if there is no memory; the block is then untouched.
+/// Changes the size of a block, of which `old_bytes` bytes are in use, to `bytes`, a multiple of
+/// `Alignment` and not 0. nullptr if there is no memory; the block is then unchanged.
 template <size_t Alignment, class Heap>
 WARPHEAP_DEVICE void* reallocate(Heap const& heap, void* memory, size_t old_bytes, size_t bytes, source_site site) {
   if constexpr (malloc_aligns<Heap, Alignment> && requires { heap.realloc(memory, old_bytes, bytes, site); }) {
@@ -63,14 +64,15 @@ WARPHEAP_DEVICE void* reallocate(Heap const& heap, void* memory, size_t old_byte
   }
 }
 
-/// A block, and the bytes that it has room for.
+/// A block and its size.
 struct sized_block {
   void* memory;
   u64 bytes;
 };
 
-/// reallocate() with all the room that the new block has, as a call: a malloc is tens of KiB of
-/// machine code, and all types that need no more alignment than the heap gives share one copy.
+/// reallocate() that also returns the new block's size, as a function that is not inlined: a malloc
+/// is tens of KiB of machine code, and all types that need no more alignment than the heap's share
+/// one copy.
 template <size_t Alignment, class Heap>
 WARPHEAP_COLD sized_block resized(Heap heap, void* memory, u64 old_bytes, u64 bytes, source_site site) {
   void* const moved = reallocate<Alignment>(heap, memory, old_bytes, bytes, site);

@@ -7,24 +7,24 @@
 //   warpheap::free(p);
 //
 // It is the same heap as override.hpp's: units may include either header or both, and one object
-// serves them all. docs/guide/drop_in_replacement.md has the rest.
+// serves them all. See docs/guide/drop_in_replacement.md.
 //
-// The functions have internal linkage, since each unit has a variable of its own.
+// The functions have internal linkage, since each unit has its own variable.
 #pragma once
 
 #include "override_heap.hpp"
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
-/// basic_override_heap says what it does; nothing is overridden where only this header is included.
+/// See basic_override_heap. A file that includes only this header overrides nothing.
 using global_heap = override_heap;
 
-/// At least `bytes` bytes of the process's heap; nullptr for 0 bytes, when there is no memory, and
-/// where no heap is bound. These functions promise what the members of heap_ref promise.
+/// At least `bytes` bytes from the process's heap; nullptr for 0 bytes, when there is no memory,
+/// and if no heap is bound. These functions keep the promises of heap_ref's members.
 WARPHEAP_DEVICE static inline void* malloc(size_t bytes) { return device_heap.malloc(bytes); }
 
-/// Gives a block back, whichever unit allocated it. Blocks of CUDA's heap are not ours to free, nor
-/// ours CUDA's.
+/// Frees a block, whichever unit allocated it. It cannot free blocks of CUDA's heap, nor CUDA's
+/// free ours.
 WARPHEAP_DEVICE static inline void free(void* memory) { device_heap.free(memory); }
 
 /// `count` objects of `size` bytes, zeroed.

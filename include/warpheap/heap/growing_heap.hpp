@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The default heap over a pool that grows: when the host says so, when the host finds that calls
-// were refused, or while calls wait. A program includes it by name, because on CUDA it brings the
-// driver's header.
+// The default heap over a growing pool, which grows when the host says so, when the host finds that
+// calls were refused, or while calls wait. Programs include this header by name, because on CUDA it
+// includes the driver's.
 //
 //   warpheap::growing_heap heap{warpheap::growth{.initial = 64 << 20, .limit = size_t{8} << 30}};
 //   build<<<grid, block>>>(heap.ref());
@@ -29,22 +29,22 @@ struct growing {
 }  // namespace reserve_pool
 #endif
 
-/// Bytes to which the blocks of a creation policy can be aligned, 16 at most.
+/// Bytes to which a creation policy's blocks can be aligned, at most 16.
 template <class Creation>
 inline constexpr size_t usual_alignment = 16 < Creation::traits.alignment ? 16 : Creation::traits.alignment;
 
-/// A creation policy over a pool that grows, with an out-of-memory policy. slab_bitmap, tbuddy,
-/// halloc and throughput can; any other is refused.
+/// A creation policy over a growing pool, with an out-of-memory policy. Only slab_bitmap, tbuddy,
+/// halloc and throughput compile.
 template <class Oom, class Creation = creation::slab_bitmap<>>
 using growing_allocator_with =
     allocator<Creation, distribution::none, Oom, reserve_pool::growing, alignment::shrink<usual_alignment<Creation>>>;
 
-/// What kernels take, 16 bytes. The pool grows by grow() alone.
+/// The reference for kernels, 16 bytes. The pool grows by grow() alone.
 struct growing_allocator : growing_allocator_with<oom::return_null> {
   using growing_allocator_with<oom::return_null>::growing_allocator_with;
 };
 
-/// 24 bytes. Refused calls post requests, which poll() answers between kernels.
+/// 24 bytes. Refused calls post requests, which poll() serves between kernels.
 struct polled_allocator : growing_allocator_with<oom::grow_on_demand<>> {
   using growing_allocator_with<oom::grow_on_demand<>>::growing_allocator_with;
 };
@@ -52,7 +52,7 @@ struct polled_allocator : growing_allocator_with<oom::grow_on_demand<>> {
 /// How long calls of a waiting_heap wait for memory.
 inline constexpr oom::grow_on_demand_config wait_20_ms{.deadline_us = 20000};
 
-/// 24 bytes. Refused calls wait up to 20 ms for memory, which a growth_service brings while the
+/// 24 bytes. Refused calls wait up to 20 ms for memory, which a growth_service maps while the
 /// kernel runs.
 struct waiting_allocator : growing_allocator_with<oom::grow_on_demand<wait_20_ms>> {
   using growing_allocator_with<oom::grow_on_demand<wait_20_ms>>::growing_allocator_with;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host thread that maps memory for a heap while kernels run and wait for it. What may keep it
-// from doing so, and what happens then, is told in docs/guide/how_large_a_pool.md.
+// A host thread that maps memory for a heap while kernels run and wait for it.
+// docs/guide/how_large_a_pool.md says what may prevent that, and what happens then.
 #pragma once
 
 #if !defined(__CUDACC_RTC__)
@@ -14,14 +14,14 @@
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
-/// Heaps whose refused calls ask for memory.
+/// Heaps whose refused calls request memory.
 template <class Heap>
 concept served_heap = requires(Heap& heap) {
   heap.serve();
 };
 
-/// Serves one heap as long as it lives. The heap must outlive it, and not be moved. Calls of
-/// kernels that wait without a service get nullptr at their deadline. The child of a fork has no
+/// Serves one heap as long as it lives. The heap must outlive it, and not be moved. Without a
+/// service, waiting calls of kernels get nullptr at their deadline. The child of a fork has no
 /// service until it makes one.
 class growth_service {
  public:
@@ -34,13 +34,13 @@ class growth_service {
         }} {}
   growth_service(growth_service const&) = delete;
   growth_service& operator=(growth_service const&) = delete;
-  /// Ends the thread, and with it the service.
+  /// Ends the thread and the service.
   ~growth_service() { stops_ = true; }
 
-  /// How often it has mapped memory.
+  /// How many times it has mapped memory.
   u64 growths() const { return growths_; }
 
-  /// What ended the service before its time, if anything did: an error of the backend, or a fork.
+  /// What ended the service early, if anything did: an error of the backend, or a fork.
   std::exception_ptr failure() const {
     auto const loss = thread_.loss("growth_service");
     return loss || !has_failed_ ? loss : failure_;

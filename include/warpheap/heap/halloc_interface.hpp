@@ -7,11 +7,11 @@
 //   hafree(p);
 //   ha_shutdown();                   host: takes the heap away
 //
-// Halloc tunes itself when it starts, and creation::halloc when it is compiled. So ha_init() takes
-// the pool's size from its options, compares the others with halloc_interface_config, and refuses
-// those that differ. docs/guide/policies/halloc.md says how to port.
+// Halloc is tuned at run time, creation::halloc at compile time. So ha_init() takes the pool's size
+// from its options, compares the others with halloc_interface_config, and rejects those that
+// differ. docs/guide/policies/halloc.md says how to port.
 //
-// As with override.hpp, each unit has a variable that names the process's heap: process_heap.hpp. A
+// As with override.hpp, each unit has a variable for the process's heap: process_heap.hpp. A
 // program may use both.
 #pragma once
 
@@ -36,13 +36,13 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 using halloc_interface_allocator = finely_aligned_allocator<creation::halloc<halloc_interface_config<>::value>>;
 
-/// Halloc's options, by its names. Defaults are what the program was compiled for.
+/// Halloc's options, by its names. Defaults are the compiled configuration.
 struct halloc_opts_t {
   static constexpr creation::halloc_config compiled = halloc_interface_config<>::value;
 
   size_t memory;  ///< bytes of the pool; metadata comes on top
   /// The part of the pool that only slabs use. In a pool that slabs and large blocks share
-  /// (split_percent of 0) either kind can have any part, so any fraction will do.
+  /// (split_percent of 0) any fraction is accepted.
   double halloc_fraction = compiled.split_percent ? compiled.split_percent / 100.0 : 1.0;
   double busy_fraction = compiled.replace_at / 1000.0;   ///< of a head, when it is replaced
   double roomy_fraction = compiled.busy_above / 1000.0;  ///< of a slab, at most, to be a head
@@ -63,7 +63,7 @@ struct [[gnu::visibility("default")]] halloc_kind {
 
 using halloc_process_heap = process_heap<halloc_interface_allocator, halloc_kind>;
 
-/// Where this unit's hamalloc finds the heap. See device_heap in device_heap.hpp.
+/// The variable in which this unit's hamalloc finds the heap. See device_heap in device_heap.hpp.
 #if defined(__CUDACC_RDC__)
 static __device__ bound_heap<halloc_interface_allocator> halloc_of_this_unit;
 #elif defined(__CUDACC__)
@@ -84,8 +84,7 @@ static bound_unit<halloc_kind> const halloc_unit{
   return heap;
 }
 
-/// Throws std::invalid_argument if `asked` is no fraction, or not the one that the program was
-/// compiled for.
+/// Throws std::invalid_argument if `asked` is no fraction, or differs from the compiled one.
 inline void expect_fraction(char const* option, double asked, char const* field, u32 compiled, u32 whole) {
   auto const text = "ha_init: " + std::string{option} + " is " + std::to_string(asked);
   if (!(asked >= 0 && asked <= 1)) throw std::invalid_argument{text + ", and fractions are 0 to 1"};
@@ -96,7 +95,7 @@ inline void expect_fraction(char const* option, double asked, char const* field,
                               std::to_string(wanted) + " in halloc_interface_config"};
 }
 
-/// Throws std::invalid_argument if `asked` is not what the program was compiled for.
+/// Throws std::invalid_argument if `asked` differs from the compiled value.
 inline void expect_compiled_options(halloc_opts_t const& asked) {
   constexpr auto compiled = halloc_opts_t::compiled;
   if (compiled.split_percent) {
@@ -118,14 +117,14 @@ inline void expect_compiled_options(halloc_opts_t const& asked) {
 }  // namespace detail
 
 /// Makes the process's heap on the current device. Throws std::invalid_argument for options that
-/// the program was not compiled for or a pool that is too small, std::logic_error if there is a
-/// heap already, out_of_memory, and backend_error if a unit's code cannot run on the device.
+/// differ from the compiled ones or too small a pool, std::logic_error if there is a heap already,
+/// out_of_memory, and backend_error if a unit's code cannot run on the device.
 inline void ha_init(halloc_opts_t const& options = {}) {
   detail::expect_compiled_options(options);
   detail::halloc_of_process() = std::make_unique<detail::halloc_process_heap>(options.memory);
 }
 
-/// Waits for the device's kernels and takes the heap away: hamalloc() gives nullptr from then on.
+/// Waits for the device's kernels and destroys the heap: hamalloc() returns nullptr from then on.
 /// Does nothing if there is no heap. A heap that is not shut down ends with the process.
 inline void ha_shutdown() { detail::halloc_of_process().reset(); }
 
@@ -140,8 +139,8 @@ inline basic_heap<halloc_interface_allocator>& ha_heap() {
 /// if there is no heap.
 WARPHEAP_DEVICE inline void* hamalloc(size_t bytes) { return detail::halloc_of_this_unit.malloc(bytes); }
 
-/// Frees a block that hamalloc() gave, in any unit. Ignores null; counts and ignores what is no
-/// live block.
+/// Frees a block from hamalloc(), in any unit. Ignores null; counts and ignores an address that is
+/// no live block.
 WARPHEAP_DEVICE inline void hafree(void* memory) { detail::halloc_of_this_unit.free(memory); }
 
 }}  // namespace warpheap::WARPHEAP_BACKEND

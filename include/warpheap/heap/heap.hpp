@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The owner of a heap, on the host: makes it, resets it, answers questions about it, and gives
+// The owner of a heap, on the host: makes it, resets it, answers queries about it, and gives
 // kernels a reference by value.
 #pragma once
 
@@ -31,8 +31,8 @@ namespace detail {
 
 struct image_access;
 
-/// The type of the second heap behind one that overflows; for any other, a type that refuses
-/// nothing and takes no memory.
+/// The type of the second heap behind one that overflows; for any other heap, a type that takes no
+/// memory.
 template <class Oom>
 struct second_heap_of {
   struct type {
@@ -47,7 +47,7 @@ struct second_heap_of<Oom> {
 
 }  // namespace detail
 
-/// Policies that info() can tell.
+/// Policies that info() can describe.
 template <class P>
 concept named_policy = requires {
   P::name;
@@ -57,7 +57,7 @@ namespace detail {
 
 /// A policy's name, with its configuration if `describe(config)` is declared beside the
 /// configuration's type. An alignment policy's configuration is its bytes. A policy around another
-/// one is told with it.
+/// includes the other's text.
 template <named_policy P>
 std::string name_of_policy() {
   std::string text = P::name;
@@ -70,8 +70,8 @@ std::string name_of_policy() {
 }  // namespace detail
 
 /// Owns a pool and the allocator that manages it. Movable. Must outlive every kernel and every CUDA
-/// graph that uses it. Host functions other than reset() wait for nothing: call them when no kernel
-/// that uses the heap is running.
+/// graph that uses it. Host functions do not wait; unless they say otherwise, call them when no
+/// kernel that uses the heap is running.
 template <class Allocator>
 class basic_heap {
   template <class>
@@ -81,15 +81,15 @@ class basic_heap {
  public:
   /// The five policies together, as kernels hold them.
   using allocator_type = Allocator;
-  /// How a block is made.
+  /// How a block is created.
   using creation_type = typename Allocator::creation_type;
-  /// How a warp's requests are served.
+  /// How a warp's requests are distributed.
   using distribution_type = typename Allocator::distribution_type;
   /// What a call does when there is no memory.
   using oom_type = typename Allocator::oom_type;
   /// Where the pool comes from.
   using reserve_pool_type = typename Allocator::reserve_pool_type;
-  /// What sizes are padded to.
+  /// How sizes are padded.
   using alignment_type = typename Allocator::alignment_type;
   /// What ref() returns.
   using ref_type = Allocator;
@@ -98,16 +98,16 @@ class basic_heap {
 
   static_assert(reserve_pool_policy<reserve_pool_type>);
 
-  /// Whether a second heap serves what this one refuses.
+  /// Whether a second heap serves requests that this one refuses.
   static constexpr bool overflows = overflow_policy<oom_type>;
-  /// Whether the distribution policy puts parts into blocks.
+  /// Whether the distribution policy divides blocks into parts.
   static constexpr bool frames = frames_parts<distribution_type>;
-  /// Whether for_each_live() can tell what callers hold.
+  /// Whether for_each_live() can list what callers hold.
   static constexpr bool knows_parts = frames || hands_out_as_created<distribution_type>;
   /// Whether statistics() and check_invariants() exist.
   static constexpr bool takes_snapshots = warpheap::takes_snapshots<creation_type> && second_heap_type::takes_snapshots;
 
-  /// Pieces of memory that this heap and the one behind it lie in; 0 for the toolkit's.
+  /// Pieces of memory of this heap and the one behind it; 0 for the toolkit's.
   static constexpr u32 memory_pieces =
       (requires { creation_type::uses_toolkit_heap; } ? 0 : 1) + second_heap_type::memory_pieces;
 
@@ -116,7 +116,7 @@ class basic_heap {
                                          named_policy<oom_type> && named_policy<reserve_pool_type> &&
                                          named_policy<alignment_type>;
 
-  /// The smallest pool there is.
+  /// The smallest pool.
   static constexpr size_t minimum_bytes = detail::placement<Allocator>::minimum_bytes;
 
   /// A heap whose blocks come from `bytes` bytes, rounded down to whole slabs; metadata comes on
@@ -136,15 +136,15 @@ class basic_heap {
   }
 
   /// A heap whose pool grows: `reserve` says how large it is at first, and how large it may become.
-  /// grow() and trim() change that. Throws as the constructor above.
+  /// grow() and trim() change its size. Throws as the constructor above.
   explicit basic_heap(reserve_pool_type reserve) requires(growing_pool<reserve_pool_type> && !overflows)
       : reserve_{std::move(reserve)} {
     build(checked(reserve_.limit()));
   }
 
-  /// A heap in the `bytes` bytes at `memory`. Its pool is what remains once the start is aligned
-  /// and the metadata has its place; pool_bytes() says how much. Throws std::invalid_argument if
-  /// that is below minimum_bytes.
+  /// A heap in the `bytes` bytes at `memory`. Its pool is what remains after aligning the start and
+  /// placing the metadata; pool_bytes() says how much. Throws std::invalid_argument if that is
+  /// below minimum_bytes.
   basic_heap(void* memory, size_t bytes) requires(given_pool<reserve_pool_type> && !overflows)
       : reserve_{memory, bytes} {
     build_in(reserve_.range());
@@ -162,11 +162,11 @@ class basic_heap {
     build_in(reserve_.range());
   }
 
-  /// What kernels take, by value: trivially copyable, 16 bytes by default, valid as long as the
-  /// heap lives.
+  /// The reference that kernels take by value: trivially copyable, 16 bytes by default, valid as
+  /// long as the heap lives.
   ref_type ref() const noexcept { return ref_; }
 
-  /// Address in device memory of a copy of ref(): what the C entry points take.
+  /// Device address of a copy of ref(), for the C entry points.
   u64 handle() const noexcept { return reinterpret_cast<u64>(handle_); }
 
   /// Frees everything at once, in order on stream `on`; does not wait. May be captured in a CUDA
@@ -184,42 +184,42 @@ class basic_heap {
     return growth_.grow(ref_.creation(), reserve_, bytes, on);
   }
 
-  /// Gives memory back: what was mapped as one at the end of the pool and has no live block, but
-  /// nothing that the pool had at first. Waits for the default stream. No kernel that uses the heap
-  /// may be running. Returns how many bytes were given back.
+  /// Unmaps memory: the mappings at the end of the pool that hold no live block, but never the
+  /// initial memory. Waits for the default stream. No kernel that uses the heap may be running.
+  /// Returns how many bytes were unmapped.
   size_t trim() requires growing_pool<reserve_pool_type> { return growth_.trim(ref_.creation(), reserve_); }
 
   /// Grows as much as calls have requested since the last poll() or serve(), as far as there is
   /// memory, and makes blocks of that and of what a service has mapped, in order on stream `on`. It
   /// grows by no more than one kernel's threads could lack at one time: a thread that tries again
-  /// counts once, with its kernel's largest refused request. Waits for nothing, and looks at one
-  /// word if nothing is to be done. Returns how many bytes were mapped.
+  /// counts once, with its kernel's largest refused request. Does not wait, and reads only one word
+  /// if there is nothing to do. Returns how many bytes were mapped.
   size_t poll(stream_view on = {}) requires(growing_pool<reserve_pool_type>&& requests_growth<oom_type>) {
     return growth_.poll(ref_.creation(), reserve_, on);
   }
 
-  /// As poll(), for a thread that serves a kernel which waits for memory: it launches nothing, and
-  /// the threads that wait make blocks of what was mapped. growth_service calls it.
+  /// poll() for a host thread that serves a kernel waiting for memory: it launches nothing, and the
+  /// waiting threads make blocks of the mapped memory. growth_service calls it.
   size_t serve() requires(growing_pool<reserve_pool_type>&& requests_growth<oom_type>) {
     return growth_.serve(reserve_);
   }
 
-  /// Bytes that refused calls have requested since the heap was made, each try by itself, but for
+  /// Bytes that refused calls have requested since the heap was made, counting each try, but not
   /// requests above pool_bytes(), which no growth can serve: statistics() counts those among the
-  /// failures. Read at any time, also while kernels run.
+  /// failures. May be read at any time, also while kernels run.
   u64 requested_bytes() const requires(growing_pool<reserve_pool_type>&& requests_growth<oom_type>) {
     return growth_.requested_bytes();
   }
 
-  /// Bytes of the pool that have memory, of pool_bytes().
+  /// Bytes of the pool that have memory, at most pool_bytes().
   size_t committed_bytes() const requires growing_pool<reserve_pool_type> { return growth_.committed(reserve_); }
 
-  /// Bytes of the pool that blocks come from. For a pool that grows, this is its limit.
+  /// Bytes of the pool that blocks come from. For a growing pool, this is its limit.
   size_t pool_bytes() const {
     if constexpr (overflows) return ref_.creation().pool_bytes() + second_.pool_bytes();
     else return ref_.creation().pool_bytes();
   }
-  /// Bytes of everything beside the pool.
+  /// Bytes of everything outside the pool.
   size_t metadata_bytes() const {
     if constexpr (overflows) return ref_.creation().metadata_bytes() + oom_type::state_bytes + second_.metadata_bytes();
     else if constexpr (keeps_state<oom_type>)
@@ -227,7 +227,7 @@ class basic_heap {
     else return ref_.creation().metadata_bytes();
   }
 
-  /// The memory_pieces pieces of memory: every block lies in one, and so does the metadata.
+  /// The memory_pieces pieces of memory: every block and all metadata are in one of them.
   std::vector<memory_range> memory() const {
     std::vector<memory_range> pieces;
     if (memory_.begin) pieces.push_back(memory_);
@@ -239,9 +239,8 @@ class basic_heap {
   /// The heap behind this one.
   second_heap_type const& second() const requires overflows { return second_; }
 
-  /// Counts of a quiet heap. Where a distribution policy puts several blocks into one, live blocks
-  /// and bytes are what callers hold; `failures` then counts refusals to several lanes together as
-  /// well.
+  /// Counts of a quiet heap. If a distribution policy puts several blocks into one, live blocks and
+  /// bytes are what callers hold, and `failures` also counts refusals to several lanes together.
   heap_statistics statistics() const requires takes_snapshots {
     heap_statistics counted = ref_.creation().snapshot().statistics();
     if constexpr (overflows) {
@@ -258,7 +257,7 @@ class basic_heap {
     return counted;
   }
 
-  /// statistics(), and more, of one moment of a quiet heap: live blocks by size, the largest block
+  /// statistics() of a quiet heap and, of the same moment, live blocks by size, the largest block
   /// that a call could get, and the largest that was refused.
   heap_snapshot snapshot() const
       requires(!overflows && hands_out_as_created<distribution_type> && knows_largest<creation_type>) {
@@ -272,7 +271,7 @@ class basic_heap {
     return told;
   }
 
-  /// Blocks of `bytes` that could be allocated now, by lanes that ask alone.
+  /// Blocks of `bytes` that could be allocated now, by lanes that call alone.
   u64 available_slots(size_t bytes) const requires(knows_parts&& counts_slots_in_parts<creation_type>) {
     u64 count = count_slots_by_grid(ref_.creation(), Allocator::created_bytes(bytes));
     if constexpr (overflows) count += second_.available_slots(Allocator::created_bytes(bytes));
@@ -300,8 +299,8 @@ class basic_heap {
     }
   }
 
-  /// The policies by name and configuration, and the sizes, with `separator` between them: heaps
-  /// that differ in either have different texts.
+  /// The policies' names and configurations, and the sizes, with `separator` between them: heaps
+  /// that differ in any of these have different texts.
   std::string info(std::string const& separator = "; ") const requires named_policies {
     std::string text = policies_text(separator);
     text += separator + "pool " + std::to_string(ref_.creation().pool_bytes()) + " bytes";
@@ -357,7 +356,7 @@ class basic_heap {
     place(memory.begin, placement::pool_that_fits(memory.bytes));
   }
 
-  /// Makes the heap at `memory`, which is nullptr if the blocks lie in no pool.
+  /// Makes the heap at `memory`, which is nullptr if the blocks are in no pool.
   void place(void* memory, size_t bytes) {
     size_t const required = creation_type::required_bytes(bytes);
     auto const creation = creation_type::place(memory, bytes);
@@ -378,7 +377,7 @@ class basic_heap {
     synchronize(stream_view{});
   }
 
-  /// Where blocks may lie: the pool, or all memory of a creation policy that does not say where in
+  /// Where blocks may be: the pool, or all memory of a creation policy that does not say where in
   /// it the pool is.
   static memory_range blocks_of([[maybe_unused]] creation_type const& creation, [[maybe_unused]] memory_range whole) {
     if constexpr (requires { creation.untouched_pool(); }) return creation.untouched_pool();
@@ -408,7 +407,7 @@ class basic_heap {
     }
   }
 
-  second_heap_type second_;  ///< destroyed last: our frees may still lead there
+  second_heap_type second_;  ///< destroyed last: our frees may still go there
   reserve_pool_type reserve_;
   reserve_pool::device_memory beside_;  ///< holds the copy of ref() if there is no pool
   ref_type ref_;

@@ -5,8 +5,8 @@
 //
 // A file, in numbers of 8 bytes as the machine has them: "WHIMAGE" and a zero byte, version 1, the
 // root, the length of the policies' text, and how many heaps there are; the text; a heap_record for
-// each heap; the memory of each. A reader believes none of that but the memory: a file that is
-// short, long, or describes what no heap can be is refused with its fault.
+// each heap; the memory of each. A reader trusts only the memory: a file that is too short, too
+// long, or describes an impossible heap is rejected with its fault.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ inline bool is_printable(char const* text, size_t size) {
   return std::all_of(text, text + size, [](char each) { return each >= ' ' && each <= '~'; });
 }
 
-/// What an image says of one heap. All is in bytes; committed <= behind <= bytes.
+/// An image's record of one heap. All sizes are in bytes; committed <= behind <= bytes.
 struct heap_record {
   layout_stamp stamp;
   u64 begin;      ///< an address
@@ -45,7 +45,7 @@ struct heap_record {
 
   u64 memory_bytes() const { return committed + (bytes - behind); }
 
-  /// Whether the sizes go together, and messages may print the policy.
+  /// Whether the sizes are consistent, and messages may print the policy.
   bool can_be() const {
     return committed <= behind && behind <= bytes && bytes != 0 && begin <= ~u64{0} - bytes &&
            stamp.magic == stamp.magic_value && stamp.pool_bytes <= bytes && stamp.metadata_bytes <= bytes &&
@@ -61,7 +61,7 @@ struct image_header {
   u64 version, root, text_bytes, heaps;
 };
 
-/// A copy of the bytes from an address on, aligned as those are up to a page.
+/// A copy of the bytes from an address on, aligned like them up to a page.
 class copied_range {
  public:
   copied_range(u64 begin, u64 bytes) : begin_{begin}, bytes_{bytes} {
@@ -73,7 +73,7 @@ class copied_range {
   u8* data() const { return memory_.get() + begin_ % page; }
   u64 bytes() const { return bytes_; }
 
-  /// The copy of `bytes` bytes at `address`; nullptr if they are not all here.
+  /// The copy of `bytes` bytes at `address`; nullptr if not all of them are here.
   u8 const* find(u64 address, u64 bytes) const {
     u64 const offset = address - begin_;
     return offset < bytes_ && bytes <= bytes_ - offset ? data() + offset : nullptr;
@@ -96,12 +96,12 @@ inline std::string address_text(u64 address) {
 
 }  // namespace detail
 
-/// A copy of a heap's memory, in memory of the host of the same size. Movable. Its functions may be
-/// called by several threads at the same time, but for write() to one file.
+/// A copy of a heap's memory, in host memory of the same size. Movable. Several threads may call
+/// its functions at the same time, except write() to the same file.
 class heap_image {
  public:
-  /// The image in a file. Throws std::invalid_argument, which names the file and the fault, if
-  /// there is none, and out_of_memory if the host has no room for it.
+  /// Reads the image in a file. Throws std::invalid_argument, which names the file and the fault,
+  /// if there is no valid image, and out_of_memory if the host has no room for it.
   static heap_image read(std::string const& path) {
     std::ifstream file{path, std::ios::binary | std::ios::ate};
     if (!file) throw std::invalid_argument{path + ": " + std::strerror(errno)};
@@ -135,8 +135,8 @@ class heap_image {
     throw std::runtime_error{path + ": cannot be written: " + why};
   }
 
-  /// The copy of an object that is in a block at `memory`, as long as the image lives; nullptr for
-  /// nullptr. Pointers in the object are still those of kernels: pass them to at() too. Throws
+  /// The copy of the object at `memory`, valid as long as the image lives; nullptr for nullptr.
+  /// Pointers in the object are still device addresses: pass them to at() too. Throws
   /// std::out_of_range if `memory` is no address in the heap.
   template <class T>
   T const* at(T const* memory) const {
@@ -150,7 +150,7 @@ class heap_image {
                             " are not in the image of the heap at " + detail::address_text(records_.back().begin)};
   }
 
-  /// What was passed to save() beside the heap.
+  /// The pointer that was passed to save() beside the heap.
   void* root() const { return reinterpret_cast<void*>(root_); }
   /// Where the heap begins.
   void* address() const { return reinterpret_cast<void*>(records_.back().begin); }
@@ -204,7 +204,7 @@ class heap_image {
     throw std::invalid_argument{"is no image of a heap: it does not begin with WHIMAGE"};
   }
 
-  /// What a file says of heaps, before `bytes` bytes of memory.
+  /// A file's description of heaps, before `bytes` bytes of memory.
   static void expect_possible(std::string const& policies, std::vector<detail::heap_record> const& records, u64 bytes) {
     bool possible = !records.empty() && detail::is_printable(policies.data(), policies.size());
     for (auto const& each : records) possible = possible && each.can_be();

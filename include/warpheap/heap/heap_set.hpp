@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// One heap for each GPU of a host, whose blocks every GPU reads, writes and frees. A program
-// includes it by name.
+// One heap for each GPU of a host, whose blocks every GPU can read, write and free. Programs
+// include this header by name.
 //
 //   warpheap::heap_set set{size_t{8} << 30};        // 8 GiB on each GPU
 //   produce<<<grid, block>>>(set.ref(0), ...);      // with GPU 0 current
 //   consume<<<grid, block>>>(set.ref(1), ...);      // with GPU 1 current: frees blocks of GPU 0
 //   set.drain();                                    // or leave that to malloc
 //
-// A block is handed out by its own GPU alone. A free from another GPU goes into the mailbox of the
-// heap that the block is from (structure/mailbox.hpp), and is done there.
+// Only its own GPU hands out a block. A free from another GPU is posted to the mailbox of the
+// block's heap (structure/mailbox.hpp), which makes it later.
 #pragma once
 
 #if !defined(__CUDACC_RTC__)
@@ -28,12 +28,12 @@
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
-/// Where a member's blocks lie is known by address alone, so its creation policy must know its
-/// pool.
+/// A block's member is found by address alone, so the creation policy must know its pool.
 template <class Allocator>
 concept member_knows_its_pool = knows_its_pool<typename Allocator::creation_type>;
 
-/// A mailbox hands addresses to the creation policy, so blocks must be as that one made them.
+/// A mailbox passes addresses to the creation policy, so blocks must be as the creation policy made
+/// them.
 template <class Allocator>
 concept member_hands_out_as_created = hands_out_as_created<typename Allocator::distribution_type>;
 
@@ -41,7 +41,7 @@ concept member_hands_out_as_created = hands_out_as_created<typename Allocator::d
 template <class Allocator>
 concept member_returns_null = same_type<typename Allocator::oom_type, oom::return_null>;
 
-/// Other GPUs reach the memory of a member's pool, also by atomics.
+/// Other GPUs access the memory of a member's pool, also by atomics.
 template <class Allocator>
 concept peers_reach_member =
 #if defined(__CUDACC_RTC__)
@@ -52,12 +52,12 @@ concept peers_reach_member =
 };
 #endif
 
-/// What an allocator must be for a heap set.
+/// The requirements of a heap set on an allocator.
 template <class Allocator>
 concept set_member = member_knows_its_pool<Allocator> && member_hands_out_as_created<Allocator> &&
     member_returns_null<Allocator> && peers_reach_member<Allocator>;
 
-/// `Allocator` with a mailbox: what one member's GPU has.
+/// `Allocator` with a mailbox, for one member's GPU.
 template <set_member Allocator>
 struct member_allocator : allocator<typename Allocator::creation_type, typename Allocator::distribution_type,
                                     oom::drain_mailbox<static_cast<u32>(Allocator::traits.alignment)>,
@@ -72,14 +72,14 @@ struct member_allocator : allocator<typename Allocator::creation_type, typename 
 
 namespace detail {
 
-/// Kernel: frees what lies in the mailbox.
+/// Kernel: makes the frees in the mailbox.
 struct drain_member {
   template <class Allocator>
   WARPHEAP_DEVICE void operator()(Allocator heap) const {
     heap.oom().drain(simt::active_mask(), [=](void* memory) { heap.free(memory); });
   }
 
-  /// A warp for each region, but no more than eight a multiprocessor.
+  /// A warp for each region, but no more than eight per multiprocessor.
   static launch_shape shape_for_regions(u32 regions) {
     return shape_for(u64{(std::min)(regions, 8 * backend::multiprocessors())} * warp_lanes, 128);
   }
@@ -98,13 +98,13 @@ class basic_heap_set {
   /// What ref() returns.
   using ref_type = heap_set_ref<allocator_type>;
 
-  /// A heap of `bytes_per_gpu` bytes on each GPU. Throws as the next constructor.
+  /// A heap of `bytes_per_gpu` bytes on each GPU. Throws like the next constructor.
   explicit basic_heap_set(size_t bytes_per_gpu) : basic_heap_set{bytes_per_gpu, all_devices()} {}
 
   /// A heap of `bytes_per_gpu` bytes on each of these GPUs, which may name one twice. Peer access
-  /// between them is enabled, and stays so. Throws std::invalid_argument for a device that is not
-  /// there, for none, or for more than 16 members; cuda_error if one GPU cannot reach another;
-  /// otherwise as basic_heap.
+  /// between them is enabled, and stays enabled. Throws std::invalid_argument for a device that
+  /// does not exist, for no device, or for more than 16 members; cuda_error if one GPU cannot reach
+  /// another; otherwise like basic_heap.
   basic_heap_set(size_t bytes_per_gpu, std::vector<int> const& devices) {
     check_devices(devices);
     for (int const one : devices)
@@ -123,11 +123,11 @@ class basic_heap_set {
   heap_type& heap(u32 i) { return *at(i).heap; }
   /// As above.
   heap_type const& heap(u32 i) const { return *at(i).heap; }
-  /// What kernels on the GPU of member `i` take.
+  /// The reference for kernels on the GPU of member `i`.
   ref_type ref(u32 i) const { return {at(i).heap->ref(), at(i).table.data()}; }
 
-  /// Frees what other members have freed of member `i`, in order on stream `on` of its device,
-  /// beside kernels that use the heap. Does not wait.
+  /// Makes the frees that other members have posted to member `i`, in order on stream `on` of its
+  /// device, beside kernels that use the heap. Does not wait.
   void drain(u32 i, stream_view on = {}) const {
     backend::device_scope const current{device(i)};
     launch(on, detail::drain_member::shape_for_regions(at(i).mailbox.regions()), detail::drain_member{}, heap(i).ref());
@@ -137,8 +137,8 @@ class basic_heap_set {
     for (u32 i = 0; i < size(); ++i) drain(i);
   }
 
-  /// Frees everything of member `i` at once, and forgets the frees that wait, in order on stream
-  /// `on` of its device. No other GPU may be freeing blocks of it. Does not wait.
+  /// Frees everything of member `i` at once, and discards pending frees, in order on stream `on` of
+  /// its device. No other GPU may be freeing its blocks. Does not wait.
   void reset(u32 i, stream_view on = {}) {
     backend::device_scope const current{device(i)};
     heap(i).reset(on);
@@ -148,14 +148,15 @@ class basic_heap_set {
     for (u32 i = 0; i < size(); ++i) reset(i);
   }
 
-  /// Frees that wait in the mailbox of member `i`. This and what follows are for a set at rest.
+  /// Frees pending in the mailbox of member `i`. This and the functions below are for a set at
+  /// rest.
   u64 pending(u32 i) const {
     backend::device_scope const current{device(i)};
     return mailbox_snapshot{at(i).mailbox}.pending();
   }
 
-  /// Counts of one member. Blocks whose frees wait are live; frees of a block whose free already
-  /// waited are double frees.
+  /// Counts of one member. Blocks whose frees are pending are live; a second free of such a block
+  /// is a double free.
   heap_statistics statistics(u32 i) const requires heap_type::takes_snapshots {
     backend::device_scope const current{device(i)};
     heap_statistics counted = heap(i).statistics();
@@ -246,7 +247,7 @@ class basic_heap_set {
 
 #else
 
-/// The owner is the host's; here it is the name of what kernels take.
+/// The owner exists on the host only; here it names the kernels' reference.
 template <set_member Allocator>
 struct basic_heap_set {
   using ref_type = heap_set_ref<member_allocator<Allocator>>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel holds of a heap set: its own GPU's heap, and a table of where the blocks and the
-// mailboxes of all heaps lie. The host's side is heap_set.hpp.
+// A kernel's view of a heap set: its own GPU's heap, and a table of where the blocks and mailboxes
+// of all heaps are. The host's side is heap_set.hpp.
 #pragma once
 
 #include "../policy/oom/drain_mailbox.hpp"
@@ -8,7 +8,7 @@
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
-/// Most heaps of a set.
+/// The most heaps of a set.
 inline constexpr u32 most_set_members = 16;
 
 /// In the memory of each member's GPU.
@@ -18,7 +18,7 @@ struct heap_set_table {
   u32 self;                         ///< the member whose table this is
   Mailbox boxes[most_set_members];  ///< of each
 
-  /// The member whose blocks lie where `memory` does; `members` if there is none.
+  /// The member whose pool contains `memory`; `members` if there is none.
   WARPHEAP_DEVICE u32 owner_of(void const* memory) const {
     u32 member = 0;
     WARPHEAP_NO_UNROLL
@@ -28,8 +28,8 @@ struct heap_set_table {
 };
 
 /// A heap set as kernels of one member's GPU see it, by value: trivially copyable, valid as long as
-/// the set lives. Blocks come from the own heap; any GPU of the set may use and free them. Any
-/// thread, converged or not.
+/// the set lives. Blocks come from the GPU's own heap; any GPU of the set may use and free them.
+/// Any thread, converged or not.
 template <class Allocator>
 class heap_set_ref : public typed_calls<heap_set_ref<Allocator>> {
   using mailbox_type = typename Allocator::oom_type::mailbox_type;
@@ -39,28 +39,28 @@ class heap_set_ref : public typed_calls<heap_set_ref<Allocator>> {
   /// What the members' heaps promise.
   static constexpr allocator_traits traits = Allocator::traits;
 
-  /// A null reference: not to be called.
+  /// A null reference, which must not be called.
   heap_set_ref() = default;
   /// Made by heap sets.
   WARPHEAP_HOST_DEVICE heap_set_ref(Allocator local, table_type const* table) : local_{local}, table_{table} {}
 
-  /// At least `bytes` bytes of this GPU's heap; nullptr for 0 bytes, or if there is no memory. Then
-  /// what other GPUs had freed before the call was free again before the heap was asked last.
+  /// At least `bytes` bytes from this GPU's heap; nullptr for 0 bytes, or if there is no memory,
+  /// even after all frees that other GPUs posted before the call were made.
   WARPHEAP_DEVICE void* malloc(size_t bytes) const { return local_.malloc(bytes); }
 
   /// `count` objects of `size` bytes, zeroed; nullptr if the product overflows or there is no
   /// memory.
   WARPHEAP_DEVICE void* calloc(size_t count, size_t size) const { return local_.calloc(count, size); }
 
-  /// Gives a block of any member back. nullptr does nothing. One of another member is free once
-  /// that one drains its mailbox: by the set's drain(), or when a call there finds no memory. An
+  /// Frees a block of any member. nullptr does nothing. A block of another member is free once that
+  /// member drains its mailbox: by the set's drain(), or when a call there finds no memory. An
   /// address that is no block is counted and ignored, as far as the allocator's traits say so.
   WARPHEAP_DEVICE void free(void* memory) const {
     if (!memory) return;
     if (local_.contains(memory) || !post(table_, memory)) local_.free(memory);
   }
 
-  /// The member in whose pool `memory` lies; size() if there is none.
+  /// The member whose pool contains `memory`; size() if there is none.
   WARPHEAP_DEVICE u32 owner(void const* memory) const {
     return local_.contains(memory) ? table_->self : table_->owner_of(memory);
   }
@@ -70,14 +70,15 @@ class heap_set_ref : public typed_calls<heap_set_ref<Allocator>> {
 
   /// How many members there are.
   WARPHEAP_DEVICE u32 size() const { return table_->members; }
-  /// The member that this is of.
+  /// The member of this GPU.
   WARPHEAP_DEVICE u32 self() const { return table_->self; }
 
-  /// This GPU's heap alone: for realloc(), usable_size() and the like, of its own blocks.
+  /// This GPU's heap alone: for realloc(), usable_size() and so on, on its own blocks.
   WARPHEAP_HOST_DEVICE Allocator const& local() const { return local_; }
 
  private:
-  /// Posts a block of another member. Returns false if `memory` is none's block for certain.
+  /// Posts the free of another member's block. Returns false if `memory` is certainly no member's
+  /// block.
   WARPHEAP_COLD static bool post(table_type const* table, void* memory) {
     u32 const owner = table->owner_of(memory);
     return owner < table->members && owner != table->self && table->boxes[owner].post(memory);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pool that grows, for a program without a C++ compiler, whose heap kernel_setup.hpp has made.
-// The program maps and unmaps memory as detail::pool_growth does. It launches the kernels that
-// WARPHEAP_GROWTH_KERNELS(allocator) defines, by any number of thread blocks of 256 threads:
+// A growing pool, for a program without a C++ compiler whose heap kernel_setup.hpp has made. The
+// program maps and unmaps memory as detail::pool_growth does. It launches the kernels that
+// WARPHEAP_GROWTH_KERNELS(allocator) defines, with any number of thread blocks of 256 threads:
 //
 //   warpheap_extend           bytes [from, to) of the pool have memory now: blocks are made of them
 //   warpheap_note_added       after it, for the same bytes

@@ -7,7 +7,7 @@
 //   warpheap_initialize  <<<1, 256>>>  after the fills; fills and this kernel again reset the heap
 //   warpheap_count       <<<1, 32>>>   available_slots() of a quiet heap
 //
-// For a pool that grows, the program first maps memory, and kernel_growth.hpp has more kernels.
+// For a growing pool, the program first maps memory, and kernel_growth.hpp has more kernels.
 //
 // For NVRTC only: nvcc compiles basic_heap.
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
-/// What set-up tells the program. All members are 64 bits, so that any language can read it.
+/// The set-up's output to the program. All members are 64 bits, so that any language can read it.
 struct heap_record {
   backend::setup steps;
   u64 whole_bytes = 0;  ///< to allocate, from an address of any alignment
@@ -39,7 +39,7 @@ struct kernel_setup {
   using placement = detail::placement<Allocator>;
   static constexpr u64 alignment = Allocator::alignment_type::bytes;
 
-  /// Sizes for a pool of `bytes` bytes, which is at least the smallest pool.
+  /// Sizes for a pool of `bytes` bytes, at least the smallest pool.
   static WARPHEAP_DEVICE void plan(heap_record* record, u64 bytes) {
     backend::current_setup = &record->steps;
     record->least_bytes = placement::whole_bytes(placement::minimum_bytes) + alignment;
@@ -47,7 +47,7 @@ struct kernel_setup {
   }
 
   /// The heap in `bytes` bytes at `memory`, with a pool of `pool` bytes; 0 for the largest that
-  /// fits. plan() came first, and `bytes` is not below what it wrote.
+  /// fits. Call plan() first; `bytes` must not be below the size that it wrote.
   static WARPHEAP_DEVICE void place(heap_record* record, void* memory, u64 bytes, u64 pool) {
     backend::current_setup = &record->steps;
     memory_range const range = Allocator::alignment_type::align_pool({memory, bytes});
@@ -76,7 +76,7 @@ struct kernel_setup {
     initialize(record, reinterpret_cast<Allocator const*>(record->handle)->creation());
   }
 
-  /// What a pool that grows keeps in device memory.
+  /// A growing pool's state in device memory.
   static WARPHEAP_DEVICE growth_state* growth_of(heap_record const* record) {
     return reinterpret_cast<growth_state*>(detail::layout_stamp::address(record->handle) - placement::growth_bytes());
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a heap is, in the words before the reference that kernels take: version, policy and sizes. A
-// handle is a number, and a reference has no type in memory: code that was compiled for another
-// allocator, or by another version, would read the heap's words as something else. So the host
-// compares the stamp before it believes a handle. Kernels do not: a comparison costs every call.
+// A heap's identity, in the words before the reference that kernels take: version, policy and
+// sizes. A handle is a number, and a reference has no type in memory: code that was compiled for
+// another allocator, or by another version, would misread the heap's words. So the host compares
+// the stamp before it trusts a handle. Kernels do not: every call would pay for the comparison.
 #pragma once
 
 #include "../platform/simt.hpp"
@@ -22,7 +22,7 @@ struct layout_stamp {
   char policy[name_bytes];  ///< of creation; ends with a zero
   u64 pool_bytes, metadata_bytes, reference_bytes;
 
-  /// Of a heap of these sizes.
+  /// The stamp of a heap of these sizes.
   template <class Allocator>
   WARPHEAP_HOST_DEVICE static constexpr layout_stamp of(u64 pool_bytes, u64 metadata_bytes) {
     layout_stamp made{magic_value, WARPHEAP_VERSION, {}, pool_bytes, metadata_bytes, sizeof(Allocator)};
@@ -33,7 +33,7 @@ struct layout_stamp {
     return made;
   }
 
-  /// Where the stamp of the heap with this handle is.
+  /// The address of the stamp of the heap with this handle.
   WARPHEAP_HOST_DEVICE static u64 address(u64 handle) { return handle - sizeof(layout_stamp); }
 
 #if !defined(__CUDACC_RTC__)

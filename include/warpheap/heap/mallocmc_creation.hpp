@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A creation policy for mallocMC, whose kernels take alpaka's accelerator. A program that has
-// mallocMC::CreationPolicies::Scatter names ours in its place, and stays as it is otherwise:
+// A creation policy for mallocMC, whose kernels take alpaka's accelerator. A program that uses
+// mallocMC::CreationPolicies::Scatter names ours instead, and is otherwise unchanged:
 //
 //   using allocator = mallocMC::Allocator<
 //       Acc, warpheap::mallocmc_creation<>, mallocMC::DistributionPolicies::Noop,
@@ -8,10 +8,11 @@
 //       mallocMC::AlignmentPolicies::Shrink<Config>>;
 //
 // mallocMC owns the pool, and keeps its device allocator, which derives from this policy, in device
-// memory. So the policy is a reference to a heap, which initHeap() writes there. This includes no
-// header of alpaka or mallocMC. The accelerator must be one of CUDA's.
+// memory. So the policy is a reference to a heap, which initHeap() writes there. This file includes
+// no header of alpaka or mallocMC. The accelerator must be one of CUDA's.
 //
-// mallocMC counts the bytes of a request in 32 bits: it cuts larger ones before they come here.
+// mallocMC counts the bytes of a request in 32 bits: it truncates larger ones before they arrive
+// here.
 #pragma once
 
 #if !defined(__CUDACC_RTC__)
@@ -31,7 +32,7 @@ class mallocmc_creation {
       allocator<Creation, distribution::none, oom::return_null, reserve_pool::external, alignment::shrink<16>>;
 
  public:
-  /// For mallocMC: getAvailableSlots() has an answer.
+  /// For mallocMC: getAvailableSlots() is supported.
   static constexpr bool providesAvailableSlots = true;
 
   /// A block, or nullptr. mallocMC has padded `bytes`.
@@ -40,11 +41,11 @@ class mallocmc_creation {
 #if defined(__CUDA_ARCH__)
     return heap_.malloc(bytes);
 #else
-    return nullptr;  // initHeap() has refused an accelerator of the host
+    return nullptr;  // initHeap() has rejected a host accelerator
 #endif
   }
 
-  /// Gives a block back.
+  /// Frees a block.
   template <class Accelerator>
   WARPHEAP_HOST_DEVICE void destroy(Accelerator const&, [[maybe_unused]] void* memory) const {
 #if defined(__CUDA_ARCH__)
@@ -52,7 +53,7 @@ class mallocmc_creation {
 #endif
   }
 
-  /// Whether create() had no memory.
+  /// Whether create() found no memory.
   WARPHEAP_HOST_DEVICE bool isOOM(void* memory, size_t bytes) const { return bytes != 0 && memory == nullptr; }
 
   /// Makes the heap in the `bytes` bytes at `pool`, and writes it to `holder` in device memory.
@@ -101,7 +102,7 @@ class mallocmc_creation {
 #endif
   }
 
-  /// The most that mallocMC's type of a count can say.
+  /// The most that mallocMC's count type can hold.
   WARPHEAP_HOST_DEVICE static unsigned in_32_bits(u64 count) {
     constexpr unsigned most = ~0u;
     return count < most ? static_cast<unsigned>(count) : most;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The allocator that override.hpp puts behind malloc, free, new and delete of device code: the
 // default one, unless the program specialises this template before it includes override.hpp. A
-// specialisation after that does not compile. It belongs in a header of the program's own, with
-// which its kernels are compiled:
+// specialisation after that does not compile. It belongs in a header of the program's own, included
+// in all its kernels' files:
 //
 //   #include <warpheap/heap/override_allocator.hpp>
 //   template <>

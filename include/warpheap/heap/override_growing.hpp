@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A replacement for override.hpp with polled_allocator behind the names: a heap that grows between
-// kernels. Where kernels wait for memory, a program names waiting_allocator by itself
-// (override_allocator.hpp). docs/guide/drop_in_replacement.md has a program.
+// override.hpp with polled_allocator behind the names: a heap that grows between kernels. To let
+// kernels wait for memory, a program names waiting_allocator itself (override_allocator.hpp).
+// docs/guide/drop_in_replacement.md has an example.
 //
 //   nvcc -include warpheap/heap/override_growing.hpp kernels.cu
 //   warpheap::override_heap heap{warpheap::growth{.initial = 64_MiB, .limit = 8_GiB}};

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The names of C and C++ in device code, served by the heap that override_heap binds: malloc, free,
 // new, delete, and those that CUDA lacks in device code: calloc, realloc, aligned_alloc, and new
-// with std::nothrow_t. As with CUDA's heap, and as C++ wants of new, a block of no bytes has an
-// address of its own.
+// with std::nothrow_t. As with CUDA's heap, and as C++ requires of new, a block of 0 bytes has its
+// own address.
 //
 // A definition of such a name that only nvcc's device pass sees serves device code alone, and host
 // code is untouched. With -rdc=true it also serves device code that was compiled without this
 // header. (Without -rdc=true such code still calls CUDA's function.)
 //
 // With -rdc=true a unit compiled without this header calls three names: malloc, free and
-// __cuda_syscall_aligned_malloc. nvcc turns every new and delete into calls of these. ptxas takes
-// the three for functions of CUDA's own:
+// __cuda_syscall_aligned_malloc. nvcc turns every new and delete into calls of these. ptxas treats
+// the three as CUDA's own functions:
 //
 //   override.N1  From sm_80 on, a caller keeps values across such a call in all of R32 and above. A
 //       call of any other function preserves only some of these: R36-39, R44-47 and so on. Of
@@ -45,7 +45,7 @@
 #if defined(__CUDA_ARCH__)
 
 #define WARPHEAP_DEVICE_NAME inline WARPHEAP_DEVICE
-// What device code compiled without this header calls: emitted even if its own unit has no kernel.
+// Called by device code compiled without this header: emitted even if this unit has no kernel.
 #if defined(__CUDACC_RDC__)
 #define WARPHEAP_DEVICE_SYSCALL inline __attribute__((used)) WARPHEAP_DEVICE
 #else
@@ -75,7 +75,7 @@ extern "C" WARPHEAP_DEVICE_SYSCALL void* __cuda_syscall_aligned_malloc(std::size
   return warpheap::device_heap.make(bytes, alignment);
 }
 #if !defined(__CUDACC_RDC__)
-// nvcc calls CUDA's own for this name, whatever is defined.
+// For this name nvcc calls CUDA's own function, whatever is defined.
 #define __nv_aligned_device_malloc(bytes, alignment) __cuda_syscall_aligned_malloc(bytes, alignment)
 #endif
 

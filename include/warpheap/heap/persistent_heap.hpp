@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The default heap in a pool whose address the program chooses, to be saved by one process and
-// restored by another. A program includes it by name, because on CUDA it brings the driver's
-// header.
+// The default heap in a pool whose address the program chooses, so that one process can save it and
+// another restore it. Programs include this header by name, because on CUDA it includes the
+// driver's.
 //
 //   persistent_heap heap{1_GiB};
 //   build<<<grid, block>>>(heap.ref(), first);
@@ -26,19 +26,19 @@ class at_address;
 }  // namespace reserve_pool
 #endif
 
-/// A creation policy with the plainest other policies, over a pool at a wanted address.
+/// A creation policy with the simplest other policies, over a pool at a chosen address.
 template <class Creation>
 using persistent_allocator_of =
     allocator<Creation, distribution::none, oom::return_null, reserve_pool::at_address, alignment::shrink<16>>;
 
-/// What kernels take, 16 bytes.
+/// The reference for kernels, 16 bytes.
 struct persistent_allocator : persistent_allocator_of<creation::slab_bitmap<>> {
   using persistent_allocator_of<creation::slab_bitmap<>>::persistent_allocator_of;
 };
 
 #if !defined(__CUDACC_RTC__)
-/// The default heap at a wanted address: `persistent_heap{bytes}`, or
-/// `persistent_heap{bytes, reserve_pool::at_address{address}}`.
+/// The default heap at a chosen address: `persistent_heap{bytes}`, or `persistent_heap{bytes,
+/// reserve_pool::at_address{address}}`.
 using persistent_heap = basic_heap<persistent_allocator>;
 #endif
 

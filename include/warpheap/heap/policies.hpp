@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each of an allocator's five slots takes, and which policies go together. Policies never see
-// each other. What one needs of another is a concept here over the two of them, so that the
-// compiler's message names both.
+// The requirements of an allocator's five slots, and which policies go together. Policies never see
+// each other. What one requires of another is a concept here over both, so that the compiler's
+// message names both.
 //
-// A policy may have more than its slot needs: `adjust(traits)`, what it makes of the promises of
-// the policies behind it, and `goes_with<Other>`, false for a policy of another slot that it cannot
-// work with. docs/design/heap.md has a table of what a creation policy may have; the allocator then
-// has it too.
-// Source: Eckert 2014, chapter 3 and section 4.2 (contracts, PolicyConstraints).
+// A policy may have more than its slot requires: `adjust(traits)`, which turns the promises of the
+// policies behind it into its own, and `goes_with<Other>`, false for a policy of another slot that
+// it cannot work with. docs/design/heap.md has a table of a creation policy's optional members; the
+// allocator then has them too. Source: Eckert 2014, chapter 3 and section 4.2 (contracts,
+// PolicyConstraints).
 #pragma once
 
 #include "../platform/simt.hpp"
@@ -16,9 +16,8 @@
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
-/// What the creation slot takes: a trivially copyable handle whose copies serve one heap. create()
-/// returns nullptr for 0 bytes and for a request that it cannot serve; destroy(nullptr) does
-/// nothing.
+/// The creation slot: a trivially copyable handle whose copies serve one heap. create() returns
+/// nullptr for 0 bytes and for a request that it cannot serve; destroy(nullptr) does nothing.
 template <class P>
 concept creation_policy = requires(P policy, size_t bytes, void* memory) {
   P::traits.alignment;
@@ -26,9 +25,9 @@ concept creation_policy = requires(P policy, size_t bytes, void* memory) {
   policy.destroy(memory);
 };
 
-/// One object serves one call. collect() says how many bytes to ask the creation policy for.
-/// distribute() turns the created block into this lane's result. release() turns what a caller
-/// frees into the block to destroy, or nullptr if there is none yet.
+/// One object serves one call. collect() returns how many bytes to request from the creation
+/// policy. distribute() turns the created block into this lane's result. release() turns the
+/// address that a caller frees into the block to destroy, or nullptr if there is none yet.
 template <class P>
 concept distribution_policy = requires(P policy, size_t bytes, void* memory) {
   { policy.collect(bytes) } -> same_type<size_t>;
@@ -40,14 +39,14 @@ concept distribution_policy = requires(P policy, size_t bytes, void* memory) {
 template <class P>
 concept hands_out_as_created = distribution_policy<P> && P::hands_out_as_created;
 
-/// A filter for a distribution policy, which keeps the lanes of a mask that call with one heap.
-/// This one keeps all lanes.
+/// A filter for a distribution policy, which keeps the lanes of a mask that call with the same
+/// heap. This one keeps all lanes.
 struct all_lanes {
   WARPHEAP_DEVICE lane_mask operator()(lane_mask active) const { return active; }
 };
 
-/// Distribution policies that put parts, one or several, into created blocks, and know each part by
-/// its address. A request refused to several lanes together is repeated by each lane alone.
+/// Distribution policies that divide created blocks into one or several parts, and recognise each
+/// part by its address. A request refused to several lanes together is repeated by each lane alone.
 template <class P>
 concept frames_parts = distribution_policy<P> && requires(P policy, lane_mask mask, size_t bytes, void* memory) {
   { policy.collect(bytes, all_lanes{}) } -> same_type<size_t>;
@@ -73,7 +72,7 @@ concept retries = requires(P policy, size_t bytes) {
   policy.begin(bytes).is_over;
 };
 
-/// Those that ask the host for more memory.
+/// Out-of-memory policies that ask the host for more memory.
 template <class P>
 concept requests_growth = retries<P> && P::asks_host;
 
@@ -84,7 +83,7 @@ concept keeps_state = requires(void* state, memory_range pool) {
   { P::state_bytes_for(pool.bytes) } -> same_type<size_t>;
 };
 
-/// Other out-of-memory policies answer the caller when there is no block of `bytes` bytes.
+/// Other out-of-memory policies supply the caller's result when there is no block of `bytes` bytes.
 template <class P>
 concept oom_policy = overflow_policy<P> || retries<P> || requires(P policy, size_t bytes) {
   { policy.handle(bytes) } -> same_type<void*>;
@@ -105,7 +104,7 @@ concept acquiring_pool = requires(P pool, size_t bytes) {
   { pool.acquire(bytes) } -> same_type<void*>;
 };
 
-/// Reserve pools of memory that exists already.
+/// Reserve pools over existing memory.
 template <class P>
 concept given_pool = requires(P const pool) {
   { pool.range() } -> same_type<memory_range>;
@@ -126,7 +125,7 @@ concept growing_pool = acquiring_pool<P> && requires(P pool, P const quiet, size
   pool.decommit(bytes);
 };
 #else
-/// Pools exist on the host; here they are only names, and one that grows says so.
+/// Pools exist on the host; here they are only names, except that a growing one says so.
 template <class P>
 concept reserve_pool_policy = true;
 template <class P>
@@ -135,7 +134,7 @@ concept growing_pool = requires {
 };
 #endif
 
-/// What `P` makes of the promises of the policies behind it.
+/// The promises of the policies behind `P`, as `P` keeps them.
 template <class P>
 WARPHEAP_HOST_DEVICE constexpr allocator_traits traits_through(allocator_traits promised) {
   if constexpr (requires { P::adjust(promised); }) return P::adjust(promised);
@@ -164,8 +163,8 @@ WARPHEAP_HOST_DEVICE constexpr bool are_aligned_if_all_padded(Traits promised) {
 template <class Creation, class Alignment>
 concept alignment_serves_creation = Alignment::bytes >= 1 && are_aligned_if_all_padded<Alignment>(Creation::traits);
 
-/// It also pads to no more than the second heap aligns to: what the first heap refuses is asked of
-/// the second with the same size, beside what is asked of the second alone.
+/// It also pads to no more than the second heap aligns to: requests that the first heap refuses go
+/// to the second with the same size, beside the second heap's own requests.
 template <class Oom, class Alignment>
 concept alignment_serves_overflow = !overflow_policy<Oom> || requires {
   requires are_aligned_if_padded<Alignment>(Oom::second_type::traits);
@@ -185,7 +184,7 @@ concept distribution_page_fits_creation = !requires {
   Creation::page_bytes + Distribution::page_bytes;
 }
 || Distribution::page_bytes <= Creation::page_bytes;
-/// Blocks begin where a distribution policy needs them to.
+/// Blocks are aligned as the distribution policy needs.
 template <class Creation, class Distribution>
 concept creation_aligns_for_distribution = !requires {
   Distribution::alignment;
@@ -199,14 +198,14 @@ concept overflow_knows_creation_by_its_pool = !overflow_policy<Oom> || !requires
   Creation::uses_toolkit_heap;
 };
 
-/// The creation policies of both heaps serve lanes that are together each from its own heap: some
-/// lanes ask the first heap while others ask the second, through the same code.
+/// The creation policies of both heaps serve converged lanes each from its own heap: some lanes
+/// call the first heap while others call the second, through the same code.
 template <class Creation, class Oom>
 concept overflow_supports_mixed_heaps = !overflow_policy<Oom> || requires {
   requires Creation::supports_mixed_heaps && Oom::second_type::creation_type::supports_mixed_heaps;
 };
 
-/// The toolkit's allocator has a limit in place of a pool, and the limit serves no other allocator.
+/// The toolkit's allocator has a limit instead of a pool, and the limit serves no other allocator.
 template <class Creation, class ReservePool>
 concept toolkit_goes_with_toolkit_limit =
 #if defined(__CUDACC_RTC__)
@@ -218,7 +217,7 @@ concept toolkit_goes_with_toolkit_limit =
 == requires { ReservePool::sets_toolkit_heap; };
 #endif
 
-/// What asks for a pool to grow has one that can.
+/// A policy that asks for growth needs a growing pool.
 template <class Oom, class ReservePool>
 concept requests_reach_a_growing_pool =
 #if defined(__CUDACC_RTC__)
@@ -227,13 +226,13 @@ concept requests_reach_a_growing_pool =
     !requests_growth<Oom> || growing_pool<ReservePool>;
 #endif
 
-/// A pool that grows lacks memory at first, and the creation policy must know where.
+/// A growing pool lacks memory at first, and the creation policy must know where.
 template <class Creation, class ReservePool>
 concept creation_follows_a_growing_pool = !growing_pool<ReservePool> || requires {
   requires Creation::pool_may_grow;
 };
 
-/// Neither policy says that it cannot work with the other.
+/// Neither policy rules out the other.
 template <class One, class Other>
 concept mutually_compatible = (
                                   !requires { One::template goes_with<Other>; } ||

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's part in a pool that grows: memory is mapped and given back, and requests of calls are
-// answered. One object a heap; basic_heap holds it.
+// The host's side of a growing pool: it maps and unmaps memory, and serves the requests of calls.
+// One object per heap; basic_heap holds it.
 #pragma once
 
 #include "../platform/simt.hpp"
@@ -17,14 +17,14 @@
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace detail {
 
-/// Kernel, one thread: a kernel before it has made blocks of the bytes in [from, to). Calls then
-/// take them for no news, and are not tried again in vain. If a call has claimed some of them, it
-/// says so itself (growth.G2).
+/// Kernel, one thread: notes that an earlier kernel has made blocks of the bytes in [from, to), so
+/// that calls do not take them for new memory and retry in vain. A call that has claimed some of
+/// them notes that itself (growth.G2).
 struct note_added {
   WARPHEAP_DEVICE void operator()(growth_state* state, u64 from, u64 to) const {
     // relaxed: a bound of what is refused from now on (growth.G4).
     atomic_ref<u64>{state->at_once}.store(0, order::relaxed);
-    // relaxed: it divides the work, as in grow_on_demand.
+    // relaxed: it only divides the work, as in grow_on_demand.
     if (!atomic_ref<u64>{state->claimed}.compare_exchange(from, to, order::relaxed, order::relaxed)) return;
     // release: the slabs are free; pairs with the acquire in more_may_be_there().
     atomic_ref<u64>{state->added}.fetch_add(to - from, order::release);
@@ -33,7 +33,7 @@ struct note_added {
 
 #if !defined(__CUDACC_RTC__)
 
-/// For any other pool: nothing.
+/// For any other pool: does nothing.
 template <class Creation, class ReservePool, class Oom>
 class pool_growth {};
 
@@ -41,7 +41,8 @@ class pool_growth {};
 template <class Creation, growing_pool ReservePool, class Oom>
 class pool_growth<Creation, ReservePool, Oom> {
  public:
-  /// State for a heap whose reserve has acquired its pool; `memory` is zero or not, and aligned.
+  /// State for a heap whose reserve has acquired its pool; `memory` is aligned, and need not be
+  /// zero.
   void place(void* memory, ReservePool const& reserve) {
     state_ = static_cast<growth_state*>(memory);
     u64 const committed = reserve.committed();
@@ -70,19 +71,19 @@ class pool_growth<Creation, ReservePool, Oom> {
 
   size_t trim(Creation const& creation, ReservePool& reserve) {
     std::lock_guard const lock{host_->mutex};
-    add_committed(creation, reserve, {});  // what was not added would count as used
+    add_committed(creation, reserve, {});  // memory that was not added would count as used
     size_t const before = reserve.committed();
     creation.find_used_end(before, fresh_answer());
     size_t const kept = reserve.kept_for(answer());
     if (kept == before) return 0;
     creation.decommit(kept, before, fresh_answer());
     host_->added = kept;
-    if (answer() != 0) {  // a kernel was running, and has taken some
+    if (answer() != 0) {  // a kernel was running, and has claimed some
       add_committed(creation, reserve, {});
       return 0;
     }
     if constexpr (requests_growth<Oom>) shared_.store(growth_word::mapped, kept);
-    backend::fill_bytes(&state_->at_once, 0, sizeof(u64));  // no kernel runs that lacks anything
+    backend::fill_bytes(&state_->at_once, 0, sizeof(u64));  // no running kernel lacks memory
     u64 const now = kept;
     backend::copy_bytes(&state_->committed, &now, sizeof now);
     backend::copy_bytes(&state_->claimed, &now, sizeof now);
@@ -91,9 +92,9 @@ class pool_growth<Creation, ReservePool, Oom> {
     return before - kept;
   }
 
-  /// Answers what calls have requested since the last time (growth.G3): maps as much as they
-  /// lacked at one time (growth.G4), or as much of that as there is, a chunk at least.
-  /// Launches nothing. Returns how many bytes were mapped.
+  /// Serves the requests of calls since the last time (growth.G3): maps as much as they lacked at
+  /// one time (growth.G4), or as much of that as there is, at least a chunk. Launches nothing.
+  /// Returns how many bytes were mapped.
   size_t serve(ReservePool& reserve) requires requests_growth<Oom> {
     u64 const unmet = shared_.load(growth_word::unmet);
     std::lock_guard const lock{host_->mutex};
@@ -108,7 +109,7 @@ class pool_growth<Creation, ReservePool, Oom> {
     return now - before;
   }
 
-  /// Makes blocks of all that has memory, and waits. Returns how many bytes that are; a service may
+  /// Makes blocks of all mapped memory, and waits. Returns how many bytes these are; a service may
   /// map more meanwhile. No kernel may use the heap.
   size_t settle(Creation const& creation, ReservePool const& reserve) const {
     std::lock_guard const lock{host_->mutex};
@@ -117,9 +118,9 @@ class pool_growth<Creation, ReservePool, Oom> {
     return host_->added;
   }
 
-  /// `load` puts into the heap's memory what was there when the first `committed` bytes of the pool
-  /// had memory, and settle() had been called. More memory than that stays, and is added. What
-  /// calls have requested is not undone. Throws out_of_memory, and loads nothing then.
+  /// `load` restores the heap's memory from a time when the first `committed` bytes of the pool had
+  /// memory and settle() had been called. Memory beyond that stays, and is added. Requests of calls
+  /// are not undone. Throws out_of_memory, and then loads nothing.
   template <class Load>
   void reload(Creation const& creation, ReservePool& reserve, u64 committed, Load load) {
     std::lock_guard const lock{host_->mutex};
@@ -141,7 +142,7 @@ class pool_growth<Creation, ReservePool, Oom> {
 
   u64 requested_bytes() const { return shared_.load(growth_word::unmet); }
 
-  /// serve(), and blocks are made of what was mapped, in order on stream `on`.
+  /// serve(), and then makes blocks of the mapped memory, in order on stream `on`.
   size_t poll(Creation const& creation, ReservePool& reserve, stream_view on) requires requests_growth<Oom> {
     size_t const mapped = serve(reserve);
     std::lock_guard const lock{host_->mutex};
@@ -153,10 +154,10 @@ class pool_growth<Creation, ReservePool, Oom> {
   struct host_state {
     std::mutex mutex;
     u64 answered = 0;  ///< the requests up to this sum
-    u64 added = 0;     ///< the first bytes of the pool, of which blocks are made
+    u64 added = 0;     ///< the first bytes of the pool, which are made into blocks
   };
 
-  /// Makes blocks of all that has memory, also of what a service mapped and no call added.
+  /// Makes blocks of all mapped memory, also of what a service mapped and no call added.
   void add_committed(Creation const& creation, ReservePool const& reserve, stream_view on) const {
     u64 const committed = reserve.committed();
     if (committed == host_->added) return;
@@ -166,7 +167,7 @@ class pool_growth<Creation, ReservePool, Oom> {
     host_->added = committed;
   }
 
-  /// Half as much, and so on, where the device lacks the memory for all.
+  /// Half as much, and so on, if the device lacks the memory for all of it.
   static void commit_what_there_is(ReservePool& reserve, size_t bytes) {
     for (; bytes != 0; bytes /= 2) {
       try {
@@ -176,12 +177,12 @@ class pool_growth<Creation, ReservePool, Oom> {
     }
   }
 
-  /// Where a kernel of trim() writes its answer, with 0 there.
+  /// Where a kernel of trim() writes its result; stores 0 there first.
   u64* fresh_answer() {
     backend::fill_bytes(&state_->answer, 0, sizeof(u64));
     return &state_->answer;
   }
-  /// That answer, when the kernel has ended.
+  /// That result, when the kernel has ended.
   u64 answer() const {
     synchronize(stream_view{});
     u64 written = 0;

@@ -2,7 +2,7 @@
 // A heap that device code calls by name in all units of a process. Its constructor binds it in
 // every unit that has the name; its destructor unbinds it. override.hpp and global_heap.hpp share
 // one, behind malloc and warpheap::malloc. halloc_interface.hpp has one behind hamalloc.
-// docs/design/override.md has the reasons.
+// docs/design/override.md says why.
 #pragma once
 
 #include "../version.hpp"
@@ -16,7 +16,7 @@
 namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 struct growth;
-/// The owner of the heap whose kernels hold an `Allocator`. An adaptor specialises it.
+/// The host's owner of a heap whose kernels hold an `Allocator`. An adaptor specialises it.
 template <class Allocator>
 struct owner_of {
   using type = basic_heap<Allocator>;
@@ -34,14 +34,14 @@ constexpr auto config_of() {
   else return 0;
 }
 
-/// A text that differs between allocators and is the same in all units. It includes the
-/// configuration, which a build may have set for one unit and not for another, and the version.
+/// A text that differs between allocators and is the same in all units. It includes the version,
+/// and the configuration, which a build may have set for only some units.
 template <class Allocator, auto Config = config_of<typename Allocator::creation_type>(), u32 Version = WARPHEAP_VERSION>
 constexpr char const* allocator_text() {
   return __PRETTY_FUNCTION__;
 }
 
-/// Writes a unit's variable, for a bound_unit. Throws backend_error if CUDA does not know the
+/// Writes a unit's variable, for a bound_unit. Throws backend_error if CUDA has not registered the
 /// variable yet.
 template <class Allocator>
 void write_bound_heap(bound_heap<Allocator>& variable, void const* binding) {
@@ -70,10 +70,10 @@ void read_bound_heap(bound_heap<Allocator>& variable, void* binding) {
 
 }  // namespace detail
 
-/// The heap behind a name of device code, on the device that is current when it is made. Its
-/// constructor binds it in all units of the process that are of its `Kind`. Its destructor waits
-/// for the device's kernels and unbinds it. Make and destroy it while no kernel runs that calls the
-/// name.
+/// The heap behind a name in device code, on the device that is current at construction. Its
+/// constructor binds it in all units of its `Kind` in the process. Its destructor waits for the
+/// device's kernels and unbinds it. Construct and destroy it while no kernel that calls the name is
+/// running.
 ///
 /// override.O1  All units are bound to the live heap, or all are unbound. A unit that registers
 ///     while the heap lives is bound at once; if it cannot be, it stays unbound, and bind() says
@@ -90,15 +90,15 @@ class process_heap {
   static constexpr bool grows = requires(owner & heap) { heap.trim(); };
 
  public:
-  /// As basic_heap's. Also throws std::logic_error if there is a heap of this kind already, or a
-  /// unit was compiled for another allocator; backend_error if the device cannot run a unit's code,
-  /// or CUDA does not know its variable yet.
+  /// Like basic_heap's constructors. Also throws std::logic_error if there is a heap of this kind
+  /// already, or a unit was compiled for another allocator; backend_error if the device cannot run
+  /// a unit's code, or CUDA has not registered its variable yet.
   explicit process_heap(size_t bytes) {
     static_assert(!grows, "this allocator's pool grows: say growth{.initial = ..., .limit = ...}");
     if constexpr (!grows) make(bytes);
   }
-  /// For an allocator whose pool grows: what it begins with, and may become. Functions of heap()
-  /// grow and trim it. Throws as the constructor above.
+  /// For an allocator whose pool grows: its initial size and limit. Functions of heap() grow and
+  /// trim it. Throws as the constructor above.
   explicit process_heap(growth const& sizes) {
     static_assert(grows, "this allocator's pool has one size, in bytes; that of polled_allocator grows");
     if constexpr (grows) make(sizes);
@@ -109,7 +109,7 @@ class process_heap {
     backend::device_scope const there{binding_.device};
     try {
       synchronize();
-      // the runtime is unloading, or a kernel failed, which other calls report
+      // the runtime is unloading, or a kernel failed; other calls report that
     } catch (std::exception const&) {
     }
     bool const reset = !units::any_holds(binding_);
@@ -117,8 +117,8 @@ class process_heap {
     if (reset) (void)heap_.release();  // override.O4: leaks a few hundred bytes of host memory
   }
 
-  /// Binds all units once more. Throws what the constructor throws about units, so that a program
-  /// learns why a library loaded since could not be bound.
+  /// Binds all units again. Throws the constructor's errors about units, so that a program learns
+  /// why a library loaded since could not be bound.
   void bind() { units::bind_all(binding_); }
 
   /// The heap itself: statistics, invariants, reset, and its ref() for kernels that take one.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A heap shown to other programs of this user, of which `warpheap top` is one. A host thread
-// reads the heap's gauge every now and then, and writes the reading to a page of shared memory.
-// Calls of malloc and free take no time for it.
+// A heap shown to this user's other programs, such as `warpheap top`. A host thread reads the
+// heap's gauge at intervals, and writes the reading to a page of shared memory. This costs calls of
+// malloc and free nothing.
 #pragma once
 
 #if !defined(__CUDACC_RTC__)
@@ -22,15 +22,15 @@
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
-/// Publishes one heap as long as it lives. The heap must outlive it, and not be moved. Its end
-/// waits for a reading in progress. In the child of a fork it publishes nothing: the page is the
-/// parent's.
+/// Publishes one heap as long as it lives. The heap must outlive it, and not be moved. Its
+/// destructor waits for a reading in progress. In the child of a fork it publishes nothing: the
+/// page is the parent's.
 template <class Allocator>
 class published_gauge {
  public:
-  /// `name`: of the heap, 1 to 63 bytes. `interval`: between two readings; with 0 there is no
-  /// thread, and publish() alone reads. Throws std::invalid_argument, std::system_error if the
-  /// page cannot be made, and what gauge::read() throws.
+  /// `name`: the heap's name, 1 to 63 bytes. `interval`: the time between two readings; with 0
+  /// there is no thread, and only publish() reads. Throws std::invalid_argument, std::system_error
+  /// if the page cannot be made, and what gauge::read() throws.
   published_gauge(basic_heap<Allocator> const& observed, std::string const& name,
                   std::chrono::milliseconds interval = std::chrono::milliseconds{500})
       : gauge_{observed, stream::apart()}, memory_{gauge_page::prefix, sizeof(gauge_page)} {
@@ -73,7 +73,7 @@ class published_gauge {
     return publish_locked();
   }
 
-  /// What ended the thread before its time, if anything did: an error of the backend, or a fork.
+  /// What ended the thread early, if anything did: an error of the backend, or a fork.
   std::exception_ptr failure() const {
     if (auto const loss = thread_.loss("published_gauge")) return loss;
     std::lock_guard const lock{turns_->mutex};
@@ -90,7 +90,7 @@ class published_gauge {
 
   gauge_page& page() const { return *static_cast<gauge_page*>(memory_.data()); }
 
-  /// As much of `text` as there is room for, before a zero.
+  /// As much of `text` as fits before a zero.
   static void write(char (&to)[gauge_page::text_bytes], std::string const& text) {
     text.copy(to, gauge_page::text_bytes - 1);
   }

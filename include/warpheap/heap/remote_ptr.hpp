@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The name of a block that every process of a job understands: which process it is of, and where in
-// that one's pool it lies. nvshmem/symmetric_heap.hpp makes and takes it.
+// The name of a block that is valid in every process of a job: its process, and its offset in that
+// process's pool. nvshmem/symmetric_heap.hpp makes and takes it.
 #pragma once
 
 #include "../platform/types.hpp"
@@ -8,7 +8,7 @@
 
 namespace warpheap {
 
-/// A block of one PE. 8 bytes, so that one store, exchange or compare-and-swap passes it on.
+/// A block of one PE. 8 bytes, so that one store, exchange or compare-and-swap can pass it on.
 ///
 ///    63    48 47        0
 ///   |  pe + 1 |  offset  |     0: no block
@@ -25,14 +25,14 @@ class remote_ptr {
   remote_ptr() = default;
   /// `pe` below most_pes, `offset` in bytes from the start of its pool, below most_bytes.
   WARPHEAP_HOST_DEVICE constexpr remote_ptr(u32 pe, u64 offset) : bits_{u64{pe + 1} << offset_bits | offset} {}
-  /// What bits() has returned.
+  /// From what bits() returned.
   WARPHEAP_HOST_DEVICE static constexpr remote_ptr from_bits(u64 bits) {
     remote_ptr made;
     made.bits_ = bits;
     return made;
   }
 
-  /// Of a block; not of nullptr.
+  /// The block's PE; not for the null name.
   WARPHEAP_HOST_DEVICE constexpr u32 pe() const { return static_cast<u32>(bits_ >> offset_bits) - 1; }
   /// Bytes from the start of its pool.
   WARPHEAP_HOST_DEVICE constexpr u64 offset() const { return bits_ & low_mask(offset_bits); }
@@ -45,7 +45,7 @@ class remote_ptr {
     return one.bits_ == other.bits_;
   }
 
-  /// `bytes` further in the same block.
+  /// The address `bytes` further on in the same block.
   WARPHEAP_HOST_DEVICE constexpr remote_ptr operator+(u64 bytes) const { return from_bits(bits_ + bytes); }
 
  private:

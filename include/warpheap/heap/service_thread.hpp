@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host thread that does something for a heap as long as its owner lives. fork() copies the owner
-// and not the thread, so the child must neither wait for it nor trust a lock that it may have held.
+// A host thread that works for a heap as long as its owner lives. fork() copies the owner but not
+// the thread, so the child must neither wait for it nor trust a lock that it may have held.
 #pragma once
 
 #if !defined(__CUDACC_RTC__)
@@ -23,17 +23,17 @@ class service_thread {
   explicit service_thread(Body body) : thread_{std::move(body)} {}
   service_thread(service_thread const&) = delete;
   service_thread& operator=(service_thread&&) = default;
-  /// Waits for the end of its body, which the owner has told to end.
+  /// Waits for the body to end, which the owner must have requested.
   ~service_thread() {
     if (!thread_.joinable()) return;
     if (is_here()) thread_.join();
     else thread_.detach();
   }
 
-  /// Whether this process made it: else it does not run here.
+  /// Whether this process made it; otherwise it does not run here.
   bool is_here() const { return maker_ == getpid(); }
-  /// What the child of a fork should know; null where the thread was made. `owner`: what to make
-  /// anew.
+  /// An error for the child of a fork; null in the process that made the thread. `owner`: what the
+  /// child must make anew.
   std::exception_ptr loss(char const* owner) const {
     if (is_here()) return nullptr;
     return std::make_exception_ptr(std::logic_error{

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies and fills made by the lanes that happen to be together: one lane alone moves 16 bytes an
+// Copies and fills by the lanes that happen to be converged: one lane alone moves 16 bytes per
 // instruction, a warp 512 in one coalesced access. The group is the lanes that arrive together
-// (`active_mask`), so callers may be divergent. Both ends of a copy are aligned as the allocator's
-// blocks are; where that is to 8 bytes, a lane moves 8 bytes an instruction.
+// (`active_mask`), so callers may be divergent. Both ends of a copy are aligned like the
+// allocator's blocks; if those are aligned to 8 bytes, a lane moves 8 bytes per instruction.
 #pragma once
 
 #include "../platform/simt.hpp"
@@ -35,8 +35,8 @@ struct unit_of<Alignment> {
   using type = quad;
 };
 
-/// The part of a copy that lane `rank` of `lanes` does: every `lanes`-th unit, then every
-/// `lanes`-th of the bytes that are left.
+/// The part of a copy for lane `rank` of `lanes`: every `lanes`-th unit, then every `lanes`-th of
+/// the remaining bytes.
 template <class Unit>
 struct copy_stripe {
   WARPHEAP_DEVICE static void run(void* to, void const* from, size_t bytes, u32 rank, u32 lanes) {
@@ -56,8 +56,8 @@ struct zero_stripe {
   }
 };
 
-/// Runs every lane's job: a small one by its lane alone, the large ones one after the other by all
-/// lanes that are here.
+/// Runs every lane's job: a small one by its lane alone, large ones one after the other by all
+/// lanes of the group.
 template <class Stripe>
 WARPHEAP_DEVICE void run_shared(void* to, void const* from, size_t bytes) {
   if (bytes < warp_copy_threshold) return Stripe::run(to, from, bytes, 0, 1);

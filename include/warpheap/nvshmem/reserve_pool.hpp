@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pool from NVSHMEM's symmetric heap: at the same offset on every PE, so that a block's offset
-// names it for all of them. symmetric_heap.hpp makes heaps of it. A program includes it by
+// names it for all of them. symmetric_heap.hpp makes heaps from it. Programs include this header by
 // name.
 #pragma once
 
@@ -20,8 +20,8 @@ class nvshmem {
   static constexpr bool peers_reach_it = true;
 
   /// All PEs. Takes `bytes` bytes on each and returns where they start on this one. Called once.
-  /// Throws on every PE if they ask for different sizes (std::invalid_argument), or if the device
-  /// of one of them has not that much memory free (out_of_memory).
+  /// Throws on every PE if they request different sizes (std::invalid_argument), or if one of their
+  /// devices lacks the free memory (out_of_memory).
   void* acquire(size_t bytes) {
     auto const asked = gather_from_pes(bytes);
     for (size_t pe = 0; pe < asked.size(); ++pe)

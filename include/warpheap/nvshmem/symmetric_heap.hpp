@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One heap in each process of an NVSHMEM job, on one machine or many. A block is handed out by its
-// own PE alone; every PE may read, write and free it by its name, a remote_ptr. A program includes
-// this file by name.
+// One heap in each process of an NVSHMEM job, on one machine or many. Only its own PE hands out a
+// block; every PE may read, write and free it by its name, a remote_ptr. Programs include this
+// header by name.
 //
 //   nvshmem_init();
 //   warpheap::symmetric_heap heap{size_t{8} << 30};    // 8 GiB on each PE
@@ -9,9 +9,9 @@
 //   nvshmem_barrier_all();
 //   consume<<<grid, block>>>(heap.ref(), names);       // heap.get(...), heap.free(name)
 //
-// A free from another PE goes into the mailbox of the heap that the block is from
-// (structure/mailbox.hpp). Pool and mailbox are symmetric memory, so the words of another PE's
-// mailbox lie where ours do, and NVSHMEM's atomics reach them.
+// A free from another PE is posted to the mailbox of the block's heap (structure/mailbox.hpp). Pool
+// and mailbox are symmetric memory, so the words of another PE's mailbox are at the same addresses
+// as ours, and NVSHMEM's atomics reach them.
 #pragma once
 
 #include <stdexcept>
@@ -32,8 +32,8 @@ struct symmetric_table {
   Mailbox own;  ///< of every other PE, too, by addresses of symmetric memory
 };
 
-/// The heap of this PE as kernels take it, by value: trivially copyable, valid as long as the heap
-/// lives. Any thread, converged or not.
+/// The reference of this PE's heap, by value: trivially copyable, valid as long as the heap lives.
+/// Any thread, converged or not.
 template <class Allocator>
 class symmetric_heap_ref : public typed_calls<symmetric_heap_ref<Allocator>> {
   using mailbox_type = typename Allocator::oom_type::mailbox_type;
@@ -43,23 +43,23 @@ class symmetric_heap_ref : public typed_calls<symmetric_heap_ref<Allocator>> {
   /// What the heap of each PE promises.
   static constexpr allocator_traits traits = Allocator::traits;
 
-  /// A null reference: not to be called.
+  /// A null reference, which must not be called.
   symmetric_heap_ref() = default;
   /// Made by heaps.
   WARPHEAP_HOST_DEVICE symmetric_heap_ref(Allocator local, table_type const* table) : local_{local}, table_{table} {}
 
-  /// At least `bytes` bytes of this PE; nullptr for 0 bytes, or if there is no memory.
+  /// At least `bytes` bytes on this PE; nullptr for 0 bytes, or if there is no memory.
   WARPHEAP_DEVICE void* malloc(size_t bytes) const { return local_.malloc(bytes); }
-  /// `count` objects of `size` bytes of this PE, zeroed; nullptr if the product overflows or there
+  /// `count` objects of `size` bytes on this PE, zeroed; nullptr if the product overflows or there
   /// is no memory.
   WARPHEAP_DEVICE void* calloc(size_t count, size_t size) const { return local_.calloc(count, size); }
 
-  /// Gives a block of this PE back.
+  /// Frees a block of this PE.
   WARPHEAP_DEVICE void free(void* memory) const { local_.free(memory); }
 
-  /// Gives a block of any PE back. One of another PE is free once that one drains its mailbox: by
-  /// the heap's drain(), or when a call there finds no memory. A null name does nothing. A name
-  /// that no block can have is counted here as a foreign free, and ignored.
+  /// Frees a block of any PE. A block of another PE is free once that PE drains its mailbox: by the
+  /// heap's drain(), or when a call there finds no memory. A null name does nothing. A name that no
+  /// block can have is counted here as a foreign free, and ignored.
   WARPHEAP_DEVICE void free(remote_ptr block) const {
     if (!block) return;
     bool const may_exist = is_valid(block, 1), is_ours = may_exist && block.pe() == table_->pe;
@@ -73,21 +73,22 @@ class symmetric_heap_ref : public typed_calls<symmetric_heap_ref<Allocator>> {
     return {table_->pe, static_cast<u64>(static_cast<u8 const*>(memory) - pool())};
   }
 
-  /// Where this GPU can load and store what `block` names; nullptr if it cannot, or if no block can
-  /// have that name. NVLink and PCIe reach within a machine.
+  /// The address at which this GPU can load and store the block; nullptr if it cannot, or if no
+  /// block can have that name. NVLink and PCIe reach other GPUs of the machine.
   WARPHEAP_DEVICE void* pointer(remote_ptr block) const {
     if (!is_valid(block, 1)) return nullptr;
     return nvshmem_ptr(own_address(block), static_cast<int>(block.pe()));
   }
 
-  /// Copies `bytes` bytes of what `from` names to `to`, which is memory of this PE. Returns false,
+  /// Copies `bytes` bytes from the block `from` to `to`, which is memory of this PE. Returns false,
   /// and copies nothing, if they are not in a pool of the job. One thread alone.
   WARPHEAP_DEVICE bool get(void* to, remote_ptr from, size_t bytes) const {
     if (!is_valid(from, bytes)) return false;
     nvshmem_getmem(to, own_address(from), bytes, static_cast<int>(from.pe()));
     return true;
   }
-  /// The other way. The bytes are there after nvshmem_quiet(), and before a free() by this thread.
+  /// The other direction. The bytes have arrived after nvshmem_quiet(), and before a free() by this
+  /// thread.
   WARPHEAP_DEVICE bool put(remote_ptr to, void const* from, size_t bytes) const {
     if (!is_valid(to, bytes)) return false;
     nvshmem_putmem(own_address(to), from, bytes, static_cast<int>(to.pe()));
@@ -99,22 +100,22 @@ class symmetric_heap_ref : public typed_calls<symmetric_heap_ref<Allocator>> {
   /// How many there are.
   WARPHEAP_DEVICE u32 pes() const { return table_->pes; }
 
-  /// This PE's heap alone: for realloc(), usable_size() and the like.
+  /// This PE's heap alone: for realloc(), usable_size() and so on.
   WARPHEAP_HOST_DEVICE Allocator const& local() const { return local_; }
 
  private:
   /// Returns false if no block can be there.
   WARPHEAP_DEVICE bool post(remote_ptr block) const {
-    nvshmem_fence();  // what this thread has put comes before the post
+    nvshmem_fence();  // this thread's puts come before the post
     return table_->own.post(own_address(block), nvshmem_access{static_cast<int>(block.pe())});
   }
   /// An address that every heap counts as foreign.
   WARPHEAP_DEVICE static void* no_block() { return reinterpret_cast<void*>(u64{16}); }
 
   WARPHEAP_DEVICE u8* pool() const { return static_cast<u8*>(table_->own.address(0, 0)); }
-  /// What lies at the same place on this PE.
+  /// The corresponding address on this PE.
   WARPHEAP_DEVICE u8* own_address(remote_ptr block) const { return pool() + block.offset(); }
-  /// Whether `bytes` bytes from there lie in a pool of the job.
+  /// Whether `bytes` bytes from there are in a pool of the job.
   WARPHEAP_DEVICE bool is_valid(remote_ptr block, size_t bytes) const {
     u64 const pool_bytes = table_->own.pool_bytes();
     return block && block.pe() < table_->pes && bytes <= pool_bytes && block.offset() <= pool_bytes - bytes;
@@ -124,21 +125,21 @@ class symmetric_heap_ref : public typed_calls<symmetric_heap_ref<Allocator>> {
   table_type const* table_ = nullptr;
 };
 
-/// Owns the heap of this PE. All PEs make and destroy one, in the same order of all their heaps.
-/// Must outlive every kernel that uses it, on any PE, and not outlive NVSHMEM.
+/// Owns the heap of this PE. All PEs construct and destroy their heaps together, in the same order.
+/// Must outlive every kernel that uses it, on any PE, but not NVSHMEM.
 template <set_member Allocator>
 class basic_symmetric_heap {
  public:
-  /// The heap as its own kernels hold it.
+  /// The reference that the PE's own kernels hold.
   using allocator_type = member_allocator<Allocator>;
   /// The upstream heap.
   using heap_type = basic_heap<allocator_type>;
   /// What ref() returns.
   using ref_type = symmetric_heap_ref<allocator_type>;
 
-  /// A heap of `bytes` bytes on each PE. Returns on no PE before all are ready to take posts.
-  /// Throws std::invalid_argument, on every PE, if they ask for different sizes or are too many;
-  /// std::logic_error before nvshmem_init(); otherwise as basic_heap.
+  /// A heap of `bytes` bytes on each PE. Returns on no PE before all can take posts. Throws
+  /// std::invalid_argument, on every PE, if they request different sizes or are too many;
+  /// std::logic_error before nvshmem_init(); otherwise like basic_heap.
   explicit basic_symmetric_heap(size_t bytes) : heap_{bytes}, box_{heap_.ref().oom().view()} {
     check_layout();
     table_type const table{static_cast<u32>(nvshmem_my_pe()), static_cast<u32>(nvshmem_n_pes()), box_};
@@ -146,7 +147,7 @@ class basic_symmetric_heap {
     nvshmem_barrier_all();
   }
 
-  /// What kernels of this PE take.
+  /// The reference for kernels of this PE.
   ref_type ref() const { return {heap_.ref(), table_.data()}; }
   /// The upstream heap. Its reset() empties the mailbox too; no other PE may free blocks then.
   heap_type& heap() { return heap_; }
@@ -158,17 +159,17 @@ class basic_symmetric_heap {
   /// How many there are.
   u32 pes() const { return static_cast<u32>(nvshmem_n_pes()); }
 
-  /// Frees what other PEs have freed of this one, in order on stream `on`, beside kernels that use
-  /// the heap. Does not wait.
+  /// Makes the frees that other PEs have posted to this one, in order on stream `on`, beside
+  /// kernels that use the heap. Does not wait.
   void drain(stream_view on = {}) const {
     launch(on, detail::drain_member::shape_for_regions(box_.regions()), detail::drain_member{}, heap_.ref());
   }
 
-  /// Frees that wait in this PE's mailbox. This and what follows are for a job at rest.
+  /// Frees pending in this PE's mailbox. This and the functions below are for a job at rest.
   u64 pending() const { return mailbox_snapshot{box_}.pending(); }
 
-  /// Counts of this PE. Blocks whose frees wait are live; frees of a block whose free already
-  /// waited are double frees.
+  /// Counts of this PE. Blocks whose frees are pending are live; a second free of such a block is a
+  /// double free.
   heap_statistics statistics() const requires heap_type::takes_snapshots {
     heap_statistics counted = heap_.statistics();
     counted.double_frees += mailbox_snapshot{box_}.repeats();
@@ -204,7 +205,7 @@ class basic_symmetric_heap {
   device_buffer<table_type> table_;
 };
 
-/// What a symmetric heap is made of, by default.
+/// The default allocator of a symmetric heap.
 struct symmetric_allocator : allocator<creation::slab_bitmap<>, distribution::none, oom::return_null,
                                        reserve_pool::nvshmem, alignment::shrink<16>> {};
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVSHMEM as heaps use it: memory at the same place in every process of a job, reached from the
-// kernels of all of them. A process is a PE (processing element), numbered from 0. A program that
-// includes this file, by name, is compiled as relocatable device code and links NVSHMEM's library
-// for devices, libnvshmem_device.a. docs/guide/several_machines.md has the command line.
+// NVSHMEM as heaps use it: memory at the same offset in every process of a job, accessible to the
+// kernels of all of them. A process is a PE (processing element), numbered from 0. Programs include
+// this header by name, are compiled as relocatable device code, and link NVSHMEM's device library,
+// libnvshmem_device.a. docs/guide/several_machines.md has the command line.
 //
-// Functions that say "all PEs" are called by every PE of the job, in the same order.
+// Every PE of the job must call the functions that say "all PEs", in the same order.
 #pragma once
 
 #include "../platform/simt.hpp"
@@ -35,7 +35,7 @@ class symmetric_memory {
  public:
   symmetric_memory() = default;
   /// All PEs, with the same `bytes`. Aligned to 256 bytes. Throws std::logic_error before
-  /// nvshmem_init(). Where a PE lacks the memory, NVSHMEM 3.4 ends the job; so ask for no more than
+  /// nvshmem_init(). If a PE lacks the memory, NVSHMEM 3.4 ends the job; so request no more than
   /// there is.
   explicit symmetric_memory(size_t bytes) {
     if (!is_initialized()) throw std::logic_error{"symmetric memory: NVSHMEM is not initialized in this process"};
@@ -48,9 +48,8 @@ class symmetric_memory {
     std::swap(begin_, other.begin_);
     return *this;
   }
-  /// All PEs. After nvshmem_finalize() there is nothing left to give back. While an exception
-  /// unwinds, the memory stays: nvshmem_free waits for all PEs, and the exception may be of this
-  /// one alone.
+  /// All PEs. After nvshmem_finalize() there is nothing left to free. While an exception unwinds,
+  /// the memory stays: nvshmem_free waits for all PEs, and the exception may be on this one alone.
   ~symmetric_memory() {
     if (begin_ && is_initialized() && std::uncaught_exceptions() == 0) nvshmem_free(begin_);
   }
@@ -58,8 +57,8 @@ class symmetric_memory {
   void* begin() const noexcept { return begin_; }
 
  private:
-  /// Bootstrapped is enough: where nvshmem_init() came before cudaSetDevice(), NVSHMEM initialises
-  /// the rest with the first memory.
+  /// Bootstrapped is enough: if nvshmem_init() came before cudaSetDevice(), NVSHMEM initialises the
+  /// rest with the first allocation.
   static bool is_initialized() {
     auto const status = nvshmemx_init_status();
     return status >= NVSHMEM_STATUS_IS_BOOTSTRAPPED && status != NVSHMEM_STATUS_INVALID;
@@ -80,8 +79,8 @@ inline std::vector<u64> gather_from_pes(u64 mine) {
   return all;
 }
 
-/// How a thread reaches words of symmetric memory on another PE: by the addresses that they have on
-/// its own. Serves mailbox::post().
+/// A thread's access to words of symmetric memory on another PE, by their addresses on its own. For
+/// mailbox::post().
 class nvshmem_access {
  public:
   WARPHEAP_DEVICE explicit nvshmem_access(int pe) : pe_{pe} {}
@@ -107,8 +106,7 @@ class nvshmem_access {
 
  private:
   WARPHEAP_DEVICE static uint64_t* number(u64* word) { return reinterpret_cast<uint64_t*>(word); }
-  /// What came before this, stores and puts, comes before the next atomic. NVSHMEM's atomics order
-  /// nothing.
+  /// Orders earlier stores and puts before the next atomic. NVSHMEM's atomics order nothing.
   WARPHEAP_DEVICE static void order_all() {
     __threadfence_system();
     nvshmem_fence();

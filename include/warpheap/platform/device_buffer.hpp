@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An owning array in device memory with plain copies to and from the host: what tests and tools
-// pass to kernels.
+// An owning array in device memory, with plain copies to and from the host, for data that tests and
+// tools pass to kernels.
 #pragma once
 
 #include <type_traits>

@@ -5,9 +5,9 @@
 //   auto const bins = dynamic_shared<u32>();             // extern __shared__ u32 bins[];
 //   launch({.blocks = 64, .threads = 256, .shared_bytes = 4096}, kernel{}, …);
 //
-// What lies there is not initialised; atomics there are of block scope. On the host backend it
-// holds a pattern at first, AddressSanitizer knows the bounds of each object, and an index of
-// dynamic memory is checked.
+// It is not initialised; atomics in it are of block scope. On the host backend it holds a pattern
+// at first, AddressSanitizer knows the bounds of each object, and an index of dynamic memory is
+// checked.
 #pragma once
 
 #include "assert.hpp"
@@ -42,7 +42,7 @@ class shared_array {
   WARPHEAP_DEVICE T* begin() const { return begin_; }
   /// Behind the last element.
   WARPHEAP_DEVICE T* end() const { return begin_ + size_; }
-  /// An index from size() on ends the kernel, but under NDEBUG.
+  /// An index from size() on ends the kernel, except under NDEBUG.
   WARPHEAP_DEVICE T& operator[](u32 i) const {
     WARPHEAP_ASSERT(i < size_, "an index past the end of dynamic shared memory");
     return begin_[i];
@@ -53,7 +53,7 @@ class shared_array {
   u32 size_;
 };
 
-/// The launch's `shared_bytes`, from byte `offset` on, a multiple of alignof(T). Every call gives
+/// The launch's `shared_bytes`, from byte `offset` on, a multiple of alignof(T). Every call returns
 /// the same memory.
 template <class T>
 WARPHEAP_DEVICE shared_array<T> dynamic_shared(u32 offset = 0) {

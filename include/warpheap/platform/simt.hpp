@@ -41,7 +41,7 @@ namespace backend = host;
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
-/// What one thread can ask and do: its place, votes and shuffles, waiting.
+/// The functions of one thread: its place, votes and shuffles, waiting.
 using simt = backend::simt;
 static_assert(simt_backend<simt>);
 

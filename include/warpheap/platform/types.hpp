@@ -6,8 +6,8 @@
 
 #include "language.hpp"
 
-/// A device function off the common path: a call, so that its registers are not the caller's. It
-/// takes everything by value: a reference would put the caller's objects into local memory, and
+/// A device function off the common path: not inlined, so that its registers are not the caller's.
+/// It takes everything by value: a reference would put the caller's objects into local memory, and
 /// every release would wait for the stores there.
 #define WARPHEAP_COLD WARPHEAP_DEVICE WARPHEAP_NOINLINE
 
@@ -106,8 +106,8 @@ inline constexpr lane_mask full_mask = ~lane_mask{0};
 /// The mask of lane `lane`, in [0, warp_lanes), alone.
 WARPHEAP_HOST_DEVICE constexpr lane_mask lane_bit(u32 lane) { return lane_mask{1} << lane; }
 
-/// `value`, opaque to the compiler from here on. What is computed from it is computed where it is
-/// used, and not ahead of a loop and then kept in registers.
+/// `value`, opaque to the compiler from here on. Values computed from it are computed where they
+/// are used, instead of ahead of a loop and then kept in registers.
 WARPHEAP_HOST_DEVICE inline u32 opaque(u32 value) {
 #if defined(__CUDA_ARCH__)
   asm volatile("" : "+r"(value));
@@ -135,9 +135,9 @@ WARPHEAP_HOST_DEVICE inline u64 wide_product(u32 a, u32 b) {
 
 /// C++ memory orders; every atomic call names one. `fenced` is relaxed, and says that the operation
 /// releases what came before the calling thread's last release_fence() or full_fence(): a thread
-/// that releases by several operations then waits once in place of several times. Any relaxed store
-/// behind a fence does so. The name shows the reader that one relies on it, and sanitizers, which
-/// know no fences, take it for a release.
+/// that releases by several operations then waits once instead of several times. Any relaxed store
+/// after a fence does so. The name tells the reader that code relies on it, and sanitizers, which
+/// do not model fences, treat it as a release.
 enum class order { relaxed, acquire, release, fenced, acq_rel, seq_cst };
 
 /// The threads that may take part in an atomic operation: the thread block's, the device's, or the

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a heap over a pool that grows keeps in device memory, and in words shared with the host: how
-// far its memory reaches, and how much calls have asked for in vain.
+// The state of a heap over a growing pool, in device memory and in words shared with the host: how
+// far its memory reaches, and how much calls have requested in vain.
 //
 //   growth.G1  the pool's first `committed` bytes have memory. The host maps before it raises
 //       `mapped`, from which a thread of the device raises `committed`.

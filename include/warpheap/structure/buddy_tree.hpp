@@ -215,7 +215,7 @@ class buddy_tree {
     }
   }
 
-  // release: pairs with the acquire in lock(). A store: nobody else changes a locked record
+  // release: pairs with the acquire in lock(). A store: no other thread changes a locked record
   // (buddy.T4).
   WARPHEAP_DEVICE void unlock(u32 node, u64 next) const { record(node).store(next, order::release); }
 

@@ -41,7 +41,7 @@ class mailbox_drain {
   /// certain nothing, and never was.
   template <class Free>
   WARPHEAP_DEVICE bool operator()(Free free) const {
-    simt::sync_warp(active_);  // the posts that any of us knows, all of us know
+    simt::sync_warp(active_);  // a post that one lane knows, all lanes know
     activity const seen = look();
     if (seen != busy) return seen == had_passes;
     u64 const drawn = from_leader(leads() ? draw() : u64{0});

@@ -113,7 +113,7 @@ class ring_queue {
       available_ref().fetch_add(count, order::relaxed);
     }
     ticket = broadcast(group, ticket);
-    // As in push(); and what any of us did to the items happens before the puts of all of us.
+    // As in push(); and what each lane did to the items happens before the puts of all lanes.
     simt::sync_warp(group.mask);
     WARPHEAP_NO_UNROLL
     for (u32 i = group.rank; i < count; i += group.size) put(ticket + i, first + nth_bit(which, i));

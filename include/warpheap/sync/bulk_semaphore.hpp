@@ -2,7 +2,7 @@
 // A counting semaphore whose units may be promised before they exist: the gate between lanes that
 // want blocks and lanes that make them by the batch.
 //
-// A lane that finds too few units and nobody making any is told to make a batch; the lanes that
+// A lane that finds too few units and no batch in the making is elected to make one; the lanes that
 // come after it count on that batch and sleep. So a burst makes as many batches as it needs, all at
 // once, and no more. The paper keeps count C, expected E and reserved R. Only C and E - R are ever
 // read, so two fields do:
@@ -136,8 +136,8 @@ class bulk_semaphore {
  public:
   WARPHEAP_DEVICE explicit bulk_semaphore(u64& word) : word_{&word} {}
 
-  /// Takes `n` units, or is told to make a batch of `batch`. Sleeps while a batch in the making
-  /// covers the request.
+  /// Takes `n` units, or returns make_batch: the caller makes a batch of `batch`. Sleeps while a
+  /// batch in the making covers the request.
   ///
   /// n       units, 1 <= n <= batch: more would make the outlook of a fresh batch negative
   /// returns acquired: n units are ours; make_batch: see bulk.B2
@@ -168,9 +168,9 @@ class bulk_semaphore {
     }
   }
 
-  /// Takes between 1 and `n` units, or is told to make a batch. Decides as wait() does, and adds
-  /// where wait() compares and swaps. For a lane that asks for itself and the lanes with it, and
-  /// asks again for those that got nothing.
+  /// Takes between 1 and `n` units, or returns make_batch. Decides as wait() does, and adds where
+  /// wait() compares and swaps. For a lane that asks for itself and the lanes with it, and asks
+  /// again for those that got nothing.
   ///
   /// n       as for wait()
   /// returns fewer than n units only if other callers took some after we had looked. The caller

@@ -4,9 +4,9 @@
 //
 // A mutex that one lane holds makes the lanes of a warp, or of a thread block, queue up for work
 // that they could share. Here one lane of the group takes the word for all of them, and a barrier
-// tells the others. The word counts the members still inside, so nobody needs to come back to a
-// common place to leave: members may unlock from different branches, in any order, alone or several
-// at once, and the last one opens the mutex.
+// tells the others. The word counts the members still inside, so members need not return to a
+// common place to leave: they may unlock from different branches, in any order, alone or several at
+// once, and the last one opens the mutex.
 //
 //   word = 0   unlocked; zeroed memory is a field of unlocked mutexes
 //   word = k   a group is inside, and k of its members have not unlocked yet

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lanes that do one thing together: one lane a small one, a warp a long one, and a thread block a
-// huge one. The code is the same for all teams; a team of one has rank 0 and no other lane to wait
-// for.
+// Lanes that do one job together: one lane a small one, a warp a long one, and a thread block a
+// huge one. The code is the same for all teams; the lane of a team of one has rank 0 and waits for
+// no other.
 #pragma once
 
 #include "../platform/simt.hpp"
@@ -41,7 +41,7 @@ struct lone_lane {
   WARPHEAP_DEVICE void sync() const {}
 };
 
-/// All lanes of the calling warp, which is a whole one.
+/// All lanes of the calling warp, which must be full.
 struct whole_warp {
   static constexpr u32 size = warp_lanes;
   WARPHEAP_DEVICE u32 rank() const { return simt::lane_id(); }
@@ -56,8 +56,8 @@ struct whole_warp {
   WARPHEAP_DEVICE void sync() const { simt::sync_warp(full_mask); }
 };
 
-/// All threads of the calling thread block, which has `Threads`, in whole warps, and `scratch` to
-/// itself: shared or global memory.
+/// All threads of the calling thread block: `Threads`, in full warps. `scratch`, in shared or
+/// global memory, is the thread block's own.
 template <u32 Threads>
 class whole_block {
   static_assert(Threads % warp_lanes == 0, "whole_block: a thread block of whole warps");
@@ -74,7 +74,7 @@ class whole_block {
   /// The calling thread's number in its thread block.
   WARPHEAP_DEVICE u32 rank() const { return simt::thread_index(); }
 
-  /// As of every lane_team.
+  /// As in every lane_team.
   WARPHEAP_DEVICE votes vote(bool predicate) const {
     auto const own = whole_warp{}.vote(predicate);
     if (simt::lane_id() == 0) scratch_[1 + simt::warp_id()] = own.all;
@@ -88,12 +88,12 @@ class whole_block {
     return sum;
   }
 
-  /// As of every lane_team.
+  /// As in every lane_team.
   WARPHEAP_DEVICE u64 from_first(u64 value) const {
     if (rank() == 0) scratch_[0] = value;
     simt::sync_block();
     u64 const told = scratch_[0];
-    simt::sync_block();  // all have read before it is written again
+    simt::sync_block();  // all lanes have read before it is written again
     return told;
   }
 
@@ -104,7 +104,7 @@ class whole_block {
   u64* scratch_;
 };
 
-/// What a lane of a team has under way at once, of reads that need not wait for each other.
+/// How many independent loads a lane of a team issues at once.
 inline constexpr u32 reads_at_once = 4;
 
 /// Copies `count` words by the lanes of a team, from memory that all of them can read.

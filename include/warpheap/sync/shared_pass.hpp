@@ -6,14 +6,14 @@
 // once: a pass. A place that the pass found taken, or lost to another caller, was taken at some
 // moment of the call. So a pass never starts again. Many callers need not make a pass each: a pass
 // that began after a call did answers that call too, since all that the pass saw, it saw during the
-// call. Frees notify nobody.
+// call. Frees notify no thread.
 //
 //   pass.P1  a pass draws its number by a read-modify-write before its first look. A pass with a
 //       larger number began after ours did.
 //   pass.P2  outcome(c) = number and size: that pass saw every place, after its number was drawn,
 //       and none with room for the size, of class c. 0: no pass has published anything.
 //
-// What the answer guarantees: room made by a free that happens before the call is found if it stays
+// The answer's guarantee: room made by a free that happens before the call is found if it stays
 // free. The draws are one chain of acquire and release, so that free happens before the looks of
 // our pass, and of any with a larger number. A relaxed load never misses a write of the same word
 // that happens before it. So looks are relaxed loads, of which a GPU serves several times as many
@@ -63,7 +63,7 @@ WARPHEAP_DEVICE inline u64 draw_pass(atomic_ref<u64> begun) {
 /// Begins a pass and returns its number (pass.P1). All lanes of `active` call, look, and hold the
 /// result.
 WARPHEAP_DEVICE inline u64 begin_pass(atomic_ref<u64> begun, lane_mask active) {
-  simt::sync_warp(active);  // what any of us knows to be free, all of us see
+  simt::sync_warp(active);  // a block that one lane knows to be free, all lanes see
   auto const group = group_of(active);
   u64 const number = broadcast(group, group.leads ? draw_pass(begun) : u64{0});
   simt::sync_warp(active);  // what the leader acquired, all have

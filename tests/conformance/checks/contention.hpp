@@ -87,7 +87,7 @@ verdict serves_exactly_what_is_there(scenario const& with) {
   return found;
 }
 
-/// With one block a lane free, and every lane holding at most one, nobody is ever refused.
+/// With one free block per lane, and every lane holding at most one, no lane is ever refused.
 template <class Allocator>
 verdict never_refuses_what_nobody_holds(scenario const& wide) {
   auto const with = wide.less_contended();

@@ -100,7 +100,7 @@ struct append_numbers {
 };
 
 /// Whether lanes of `shape` that append `each` numbers leave what they should: numbers of their
-/// own, as many as were served, and pages that nobody asked for twice. Pages have 1, 1, 2, 2, ...
+/// own, as many as were served, and pages that were requested once. Pages have 1, 1, 2, 2, ...
 /// elements.
 template <class Faults>
 bool appends_right(launch_shape shape, u32 each, u32 refused) {

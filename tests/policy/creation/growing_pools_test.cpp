@@ -146,7 +146,7 @@ TYPED_TEST(UnitPresence, UnitsComeWhileLanesAsk) {
     test::release(pool, held);
     pool.expect_committed(5);
   });
-  // On a GPU nobody says that the kernels overlap.
+  // On a GPU the kernels need not overlap.
   EXPECT_TRUE(test::on_gpu || beyond > 0) << "no lane ever got a block in a unit that came";
 }
 

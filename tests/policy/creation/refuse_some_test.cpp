@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls refused one by one, on every path of a heap: a thread that gets nullptr keeps what it had,
-// nobody else notices, and nothing is lost.
+// Calls refused one by one, on every path of a heap: a thread that gets nullptr keeps its blocks,
+// no other thread notices, and nothing is lost.
 #include "warpheap/policy/creation/refuse_some.hpp"
 
 #include <gmock/gmock.h>

@@ -177,7 +177,7 @@ TEST(CallList, IsShuffledByTheSeedAlone) {
   EXPECT_THAT(std::set<u64>(made.begin(), made.end()), SizeIs(100));
 }
 
-/// Blocks that nobody made, for every call.
+/// Invented blocks, for every call.
 std::vector<asked_block> served(std::vector<u64> const& wanted) {
   static u64 address = 0;
   std::vector<asked_block> came;

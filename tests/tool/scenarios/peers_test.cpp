@@ -95,7 +95,7 @@ struct broken_member : mutant_of_slab_bitmap<broken_member> {
     bool const forgets = what == fault::gives_one_block || (what == fault::forgets_frees && ++frees % 1000 == 0);
     if (!forgets) slab_bitmap<>::destroy(block);
   }
-  // Frees of its own blocks are then posted to nobody.
+  // Frees of its own blocks are then not posted.
   bool contains(void const* block) const { return what != fault::disowns_blocks && slab_bitmap<>::contains(block); }
   memory_range untouched_pool() const {
     return what == fault::disowns_blocks ? memory_range{} : slab_bitmap<>::untouched_pool();

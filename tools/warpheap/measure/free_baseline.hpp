@@ -59,7 +59,7 @@ struct run_free_chain {
     simt::sync_warp(full_mask);
     if (simt::lane_id() != 0) return;
     u64 const bits = low_mask(warp_lanes) << (pointer / free_chain::block_bytes % 64);
-    // release: as a free does, so that it costs the same. Nobody acquires.
+    // release: as a free does, so that it costs the same. No thread acquires.
     u64 const before = atomic_ref<u64>{chain.words[i / warp_lanes]}.fetch_and(~bits, order::release);
     auto* const counter = chain.counts + (pointer >> free_chain::counter_log2) * free_chain::counter_words;
     u64 const freed = popcount(before & bits);

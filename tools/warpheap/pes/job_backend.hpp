@@ -61,7 +61,7 @@ class job_backend final : public backend {
         gather_from_pes(std::hash<std::string>{}(graph::host_name() + warpheap::backend::device_name()));
     auto const mine = devices[static_cast<size_t>(nvshmem_my_pe())];
     auto const sharing = static_cast<u64>(std::count(devices.begin(), devices.end(), mine));
-    nvshmem_barrier_all();  // nobody takes memory before all have looked
+    nvshmem_barrier_all();  // no PE takes memory before all have looked
     auto const shares = gather_from_pes(free_gpu_memory() / sharing);
     return *std::min_element(shares.begin(), shares.end());
   }

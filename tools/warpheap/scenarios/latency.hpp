@@ -17,8 +17,8 @@ struct allocate_in_turn {
     for (u64 i = 0; i < calls; ++i) {
       u64 const start = simt::clock();
       void* const block = heap.malloc(bytes);
-      // A store that no compiler moves: the pointer is there before the clock is read. relaxed:
-      // nobody reads it.
+      // A store that no compiler moves: the pointer exists before the clock is read. relaxed: no
+      // thread reads it.
       atomic_ref<u64>{*seen}.store(reinterpret_cast<u64>(block), order::relaxed);
       cycles[i] = simt::clock() - start;
       blocks[i] = block;

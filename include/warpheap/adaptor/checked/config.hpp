@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be set of a checked heap, and the errors that it finds.
+// A checked heap's settings, and the errors that it finds.
 #pragma once
 
 #include "../../platform/types.hpp"
 
 namespace warpheap {
 
-/// What happens when an error is found.
+/// The reaction to an error.
 enum class on_error {
-  record,  ///< it is counted and put into the table of reports, and the kernel goes on
-  trap     ///< it is recorded, and then ends the kernel with its description as the reason
+  record,  ///< it is counted and put into the table of reports, and the kernel continues
+  trap     ///< it is recorded, and then ends the kernel with its description
 };
 
 /// Settings of a checked heap.
 struct checked_config {
-  /// Bytes behind each block that are watched for overruns.
+  /// Bytes after each block that are watched for overruns.
   u32 redzone_bytes = 32;
   /// Bytes before each block that are watched for underruns; a multiple of 16. The block's header
   /// lies before them.
   u32 front_redzone_bytes = 16;
-  /// Freed blocks that are held back, at most. Without quarantine (0 blocks) a second free of a
-  /// block is found only as a free of an address that is no block.
+  /// The most freed blocks in quarantine. With 0, a second free of a block is found only as a free
+  /// of an address that is no block.
   u32 quarantine_blocks = 1024;
-  /// Bytes of the blocks that are held back, at most.
+  /// The most bytes of blocks in quarantine.
   u64 quarantine_bytes = u64{64} << 20;
   /// Sizes that the heap aligns to more than 16 keep that alignment up to this, a power of two from
-  /// 16 on. A block takes that many bytes more.
+  /// 16 on. It costs a block that many bytes.
   u32 keeps_alignment_up_to = 4096;
   /// Reports that are kept; all are counted.
   u32 most_reports = 256;
-  /// What an error does to the kernel that has it.
+  /// What an error does to its kernel.
   on_error reaction = on_error::record;
-  /// Whether the heap's destructor prints what was found, and what leaked, to standard error.
+  /// Whether the heap's destructor prints errors and leaks to standard error.
   bool prints_at_end = false;
 };
 
@@ -43,20 +43,20 @@ WARPHEAP_HOST_DEVICE constexpr bool is_valid(checked_config const& config) {
          (config.keeps_alignment_up_to & (config.keeps_alignment_up_to - 1)) == 0 && config.most_reports >= 1;
 }
 
-/// The errors that a checked heap tells apart.
+/// The errors that a checked heap distinguishes.
 enum class memory_error : u32 {
-  overrun,         ///< bytes behind a block were written
+  overrun,         ///< bytes after a block were written
   underrun,        ///< bytes before a block were written
-  damaged_header,  ///< more bytes before a block were written than its redzone has
+  damaged_header,  ///< a write before a block went beyond its redzone
   use_after_free,  ///< a freed block was written
   double_free,     ///< a freed block was freed again
-  inner_free,      ///< an address within a block was freed
+  inner_free,      ///< an address inside a block was freed
   foreign_free     ///< an address was freed that belongs to no block of this heap
 };
 /// Kinds of errors.
 inline constexpr u32 memory_errors = 7;
 
-/// What the heap did when it found an error.
+/// The operation that found an error.
 enum class found_in : u32 {
   free,        ///< a thread freed the block
   quarantine,  ///< the block left the quarantine

@@ -115,8 +115,8 @@ class quarantine {
     u64 const bytes = give_back(reinterpret_cast<void*>(block));
     // relaxed: a count.
     atomic_ref<u64>{bytes_}.fetch_sub(bytes, order::relaxed);
-    // release: the block has gone back before anybody finds the slot changed; pairs with the
-    // acquires in take() and wait_for().
+    // release: the block is freed before any thread sees the slot changed; pairs with the acquires
+    // in take() and wait_for().
     slot(index).store(next, order::release);
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A found error: what the device records of it, and its description in one line, which device code
-// builds for a trap and the host builds for a list of reports.
+// A found error: the device's record of it, and its description in one line, which device code
+// builds for a trap and the host for a list of reports.
 #pragma once
 
 #include "../../util/number_text.hpp"
@@ -9,32 +9,32 @@
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
-/// A call of a kernel's thread: where in the source, and by which thread.
+/// A call by a thread of a kernel: its place in the source, and the thread.
 struct recorded_call {
   source_site site;      ///< file and line
   u32 thread_block = 0;  ///< of the grid
   u32 thread = 0;        ///< of the thread block
 };
 
-/// What is known of an error. `File` of the sites is a pointer that kernels can read.
+/// The record of an error. `File` of the sites is a pointer that kernels can read.
 struct recorded_error {
-  /// What it is.
+  /// Its kind.
   memory_error kind = memory_error::foreign_free;
-  /// What the heap did when it found it.
+  /// The operation that found it.
   found_in where = found_in::free;
   u64 address = 0;  ///< of the block; of what was freed, if that is no block
   u64 bytes = 0;    ///< of the block
-  /// Bytes outside of the block that were written, the furthest one counted; bytes written of a
-  /// freed block; the distance of an inner address from the block's start.
+  /// How far outside the block bytes were written; how many bytes of a freed block were written;
+  /// the distance of an inner address from the block's start.
   u64 extent = 0;
   u64 first = 0;                  ///< the first byte that was written of a freed block
   bool reaches_end = false;       ///< the whole redzone was written, and perhaps more
   bool in_pool = false;           ///< whether a foreign address lies within the heap's memory
-  bool knows_allocation = false;  ///< whether `allocated` has a meaning
-  bool knows_free = false;        ///< whether `freed` has one
+  bool knows_allocation = false;  ///< whether `allocated` is valid
+  bool knows_free = false;        ///< whether `freed` is valid
   recorded_call allocated;        ///< the call that made the block
   recorded_call freed;            ///< the call that freed it
-  recorded_call found;            ///< the call that found it; has no meaning in a check by the host
+  recorded_call found;            ///< the call that found it; not valid in a check by the host
 };
 
 namespace checked_parts {

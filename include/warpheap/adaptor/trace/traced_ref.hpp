@@ -10,7 +10,7 @@
 namespace warpheap { inline namespace WARPHEAP_BACKEND {
 
 /// A traced heap as kernels take it, by value: 16 bytes over the upstream heap, whose members and
-/// promises it has. A log that takes them is told the places of the calls in the source.
+/// promises it has. A log that takes places gets those of the calls in the source.
 template <class Upstream, class Log = trace_log>
 class traced_ref : public typed_calls<traced_ref<Upstream, Log>> {
  public:

@@ -47,7 +47,7 @@ struct block_slots {
     WARPHEAP_DEVICE key_place place() const { return {static_cast<u32>(hash >> 32), static_cast<u32>(hash)}; }
   };
 
-  /// The word of a new block, which nobody else sees; 0 if the heap refused it.
+  /// The word of a new block, which no other thread sees; 0 if the heap refused it.
   template <class Heap>
   WARPHEAP_DEVICE static u64 make(Heap const& heap, sought const& wanted, K const& key, V const& value) {
     static_assert(detail::malloc_aligns<Heap, 16>, "hash_map: the heap aligns no block to 16 bytes");
@@ -58,12 +58,12 @@ struct block_slots {
     WARPHEAP_ASSERT(address % 16 == 0 && address >> 57 == 0, "hash_map: a block's address is not aligned, or too high");
     return (wanted.hash & 1023) << 53 | address >> 4;
   }
-  /// Frees a block that nobody else has seen.
+  /// Frees a block that no other thread has seen.
   template <class Heap>
   WARPHEAP_DEVICE static void discard(Heap const& heap, u64 word) {
     heap.free(block_of(word));
   }
-  /// `made`, which nobody else sees, is to replace `seen`.
+  /// `made`, which no other thread sees, is to replace `seen`.
   WARPHEAP_DEVICE static void put_before(u64 made, u64 seen) {
     block_of(made)->former = seen ? block_of(seen) : nullptr;
   }

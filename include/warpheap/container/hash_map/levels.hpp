@@ -35,12 +35,12 @@
 //   map.M6  `first` is not null only if level 0 was made while no thread used the map. It does not
 //       change while one does, so it is read without an order.
 //
-// Progress: a search waits for nobody. A thread that needs a level which is not there yet waits for
-// the elected thread while that is in malloc, and for chunks whose tickets running threads have
-// drawn; the rest it zeroes itself. Lanes of one warp may wait for each other.
-// Source: windows of buckets after WarpCore (Jünger et al. 2020), levels after the array of tables
-// of split-ordered lists (Shalev and Shavit 2006). Differs from both: a full window sends a key to
-// the next level, and no key is ever moved.
+// Progress: a search never waits. A thread that needs a level that does not exist yet waits for the
+// elected thread while that is in malloc, and for chunks whose tickets running threads have drawn;
+// the rest it zeroes itself. Lanes of one warp may wait for each other. Source: windows of buckets
+// after WarpCore (Jünger et al. 2020), levels after the array of tables of split-ordered lists
+// (Shalev and Shavit 2006). Differs from both: a full window sends a key to the next level, and no
+// key is ever moved.
 #pragma once
 
 #include "../../platform/assert.hpp"

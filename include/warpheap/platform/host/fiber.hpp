@@ -2,7 +2,7 @@
 // A flow of control with a stack of its own, on Boost.Context's jump_fcontext (16 ns a switch).
 //
 // A fiber never moves between OS threads: compilers keep thread-local addresses in registers across
-// a switch. Its `context` holds where it stopped. A fiber that is switched to is told which fiber
+// a switch. Its `context` holds where it stopped. A fiber that is switched to learns which fiber
 // was left, and stores that fiber's context.
 #pragma once
 

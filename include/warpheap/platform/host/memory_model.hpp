@@ -40,7 +40,7 @@
 // acquire. A store that releases counts as arrived itself. Otherwise a look by a read-modify-write
 // would say nothing of a block whose pointer came by a way that orders nothing.
 //
-// What stays out are promises: a store seen by a lane on which it depends (load buffering), and a
+// Promises are not modelled: a store seen by a lane on which it depends (load buffering), and a
 // read-modify-write that changes the value and is read by one made earlier.
 //
 // After a while (by seed, 2 to 32 turns of all lanes) every lane counts as knowing a store: stores
@@ -189,7 +189,7 @@ class memory_model {
     return first != steps->end() ? *first : ~u64{0};
   }
 
-  /// What has been made so far has no later stamp.
+  /// No message made so far has a later stamp.
   u64 last_stamp() const { return last_stamp_; }
 
   void join_warp(warp& group, lane_mask mask) { join(group.lanes, warp_lanes, mask); }
@@ -300,7 +300,7 @@ class memory_model {
     known.raise(place.id, stamp);
     if (known.entries.size() > many_entries) known.raise_floor(visible(here));  // for speed alone
     auto const& before = place.messages[index];
-    // What is acquired and released is in what the lane carries: host.K1.
+    // The lane's knowledge covers what it acquires and releases: host.K1.
     bool const has_learned = what.acquires() && what.releases();
     view* const inherited = follows && !has_learned && in_scope(self, what, before) ? before.released : nullptr;
     if (what.releases()) {

@@ -373,8 +373,8 @@ WARPHEAP_NO_TSAN inline void check_plain(void const* memory, u64 size, touch_kin
   here.record(operation::load, address, value, value);
 }
 
-/// An atomic access of the running lane: made before the memory model knows of it, because a
-/// release hands on the access itself.
+/// An atomic access of the running lane: made before the memory model records it, because a release
+/// hands on the access itself.
 class atomic_touch {
  public:
   WARPHEAP_NO_TSAN explicit atomic_touch(access const& what) : what_{what} {

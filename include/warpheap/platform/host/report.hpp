@@ -119,7 +119,7 @@ inline std::string worker::describe_maker(change_record const& made) const {
   return text + ", which has returned";
 }
 
-/// What lanes wait for, a line for those of a warp that wait for the same.
+/// What lanes wait for, one line for all lanes of a warp that wait for the same thing.
 class waits_told {
  public:
   explicit waits_told(worker const& here) : here_{here} {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the sanitizers must be told about fibers. Without one, everything here is empty.
+// Notes to the sanitizers about fibers. Without a sanitizer, everything here is empty.
 //
 // ThreadSanitizer: each lane is a TSan fiber. Switches carry flag 1 (no synchronization); otherwise
 // they would order the lanes, and hide every race between two lanes of one OS thread. The scheduler

@@ -92,7 +92,7 @@ class stack_pool {
     __asan_unpoison_memory_region(stack.bottom, stack.bytes);
 #endif
 #if defined(__SANITIZE_THREAD__)
-    // What the lane did happens before whatever follows the failed launch. Its shadow call stack is
+    // The lane's actions happen before whatever follows the failed launch. Its shadow call stack is
     // deep in functions that never return, so the next lane here gets another fiber.
     void* const own = __tsan_get_current_fiber();
     __tsan_switch_to_fiber(stack.tsan_fiber, 0);

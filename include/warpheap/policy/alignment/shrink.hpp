@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Alignment by shrinking the pool: its start moves up to a multiple of the alignment. Requests
-// grow: each is padded to such a multiple.
-// Source: Eckert 2014, section 4.3.2 ("Shrink").
+// Alignment by shrinking the pool: its start moves up to a multiple of the alignment, and each
+// request is padded to a multiple. Source: Eckert 2014, section 4.3.2 ("Shrink").
 #pragma once
 
 #include "../../platform/simt.hpp"
@@ -24,8 +23,8 @@ struct shrink {
     return padded < requested ? ~size_t{0} & ~(Alignment - 1) : padded;
   }
 
-  /// What the policies behind this one promise for padded requests: every block has the alignment
-  /// `Alignment`, where they align multiples of it so.
+  /// The promises of the policies behind this one for padded requests: every block is aligned to
+  /// `Alignment` if they align multiples of it so.
   template <class Traits>
   WARPHEAP_HOST_DEVICE static constexpr Traits adjust(Traits promised) {
     Traits left = promised;

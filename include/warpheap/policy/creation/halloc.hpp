@@ -169,7 +169,7 @@ class halloc : public policy_base<halloc<Config, Faults>, halloc_parts::table<Co
     return table_.large().untouched_pool();
   }
 
-  // A pool that grows, which is TBuddy's: as there.
+  // A growing pool is TBuddy's, which has the same members.
   WARPHEAP_HOST void extend(u64 from, u64 to, u64* committed, stream_view on) const {
     table_.large().extend(from, to, committed, on);
   }

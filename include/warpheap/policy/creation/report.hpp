@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a creation policy promises to its callers, and what it tells the host about its state.
+// A creation policy's promises to its callers, and its reports to the host.
 #pragma once
 
 #include "../../platform/types.hpp"
@@ -11,7 +11,7 @@
 
 namespace warpheap {
 
-/// What an allocator promises; the conformance suite asks for exactly this.
+/// An allocator's promises; the conformance suite tests exactly these.
 struct allocator_traits {
   size_t alignment = 16;  ///< every result is a multiple of it, bytes
   /// powers of two up to this size are aligned to themselves, bytes
@@ -22,24 +22,25 @@ struct allocator_traits {
   /// bytes.
   size_t padded_aligned_up_to = 0;
   bool detects_misuse = false;  ///< double and foreign frees are counted and ignored
-  /// nullptr says that there is no suitable block; full recovery after frees
+  /// nullptr means that there is no suitable block; full recovery after frees
   bool exact_out_of_memory = false;
   /// If true, nullptr comes after a bounded number of looks at every place that no other thread
-  /// changes meanwhile, and means that no suitable block stayed free: each was taken at some moment
-  /// of the call. If false, it means that at one instant each was owned, or promised to a call in
-  /// progress; then calls on a full heap may last as long as other threads free.
+  /// changes meanwhile, and means that no suitable block stayed free during the whole call: each
+  /// was taken at some moment of it. If false, it means that at one instant each was owned, or
+  /// reserved by a call in progress; then calls on a full heap may last as long as other threads
+  /// free.
   bool one_pass_refusals = false;
-  bool whole_pool = false;  ///< one request may take nearly the whole of an empty pool
-  /// Larger requests are always refused.
+  bool whole_pool = false;  ///< one request may take nearly all of an empty pool
+  /// Larger requests always fail.
   size_t largest_bytes = ~size_t{0};
-  /// Metadata is at most this many thousandths of the pool, and 64 KiB.
+  /// Metadata is at most this many thousandths of the pool, plus 64 KiB.
   u32 metadata_permille = 63;
 };
 
 /// Statistics of a quiet heap. Bytes count whole blocks, that is, what usable_size() returns.
 struct heap_statistics {
   u64 pool_bytes = 0;      ///< memory that blocks are made of
-  u64 metadata_bytes = 0;  ///< everything beside it
+  u64 metadata_bytes = 0;  ///< everything outside the pool
   u64 live_blocks = 0;     ///< allocated and not freed
   u64 live_bytes = 0;      ///< of those blocks
   u64 slabs = 0;           ///< containers the pool is cut into
@@ -48,7 +49,7 @@ struct heap_statistics {
   u64 run_slabs = 0;       ///< part of a block larger than a slab
   u64 double_frees = 0;    ///< frees of a block that was not allocated: ignored
   u64 foreign_frees = 0;   ///< frees of pointers to no block of this heap: ignored
-  u64 failures = 0;        ///< calls that found no memory; one that waits counts each time
+  u64 failures = 0;        ///< calls that found no memory; a waiting call counts each time
 
 #if !defined(__CUDACC_RTC__)
   /// The counts of two heaps together.
@@ -63,7 +64,7 @@ struct heap_statistics {
 #endif
 };
 
-/// What is live while kernels run, as a kernel adds it up. All members are 64 bits.
+/// Live blocks while kernels run, as a kernel adds them up. All members are 64 bits.
 struct occupancy_sums {
   u64 blocks_of[64];         ///< by size class (structure/size_class.hpp)
   u64 runs;                  ///< blocks larger than a slab
@@ -80,7 +81,7 @@ struct size_count {
   u64 blocks;    ///< how many
 };
 
-/// Exact figures of a quiet heap: its statistics, and what they have no room for.
+/// Exact figures of a quiet heap: its statistics and more.
 struct heap_snapshot : heap_statistics {
   std::vector<size_count> sizes;  ///< of all live blocks, smallest first
   u64 largest_available = 0;      ///< bytes that one call could get now; 0 if the heap is full
@@ -97,7 +98,7 @@ struct ignore_block {
   void operator()(void*, size_t) const {}
 };
 
-/// A creation policy that shows the host its state. snapshot() copies what it needs of a quiet heap
+/// A creation policy that shows the host its state. snapshot() copies the metadata of a quiet heap
 /// from the device. The copy has statistics(), check_invariants(), and for_each_live(visit), which
 /// calls `visit(address, bytes)` for every live block in address order.
 template <class P>
@@ -107,15 +108,15 @@ concept takes_snapshots = requires(P const policy) {
   policy.snapshot().for_each_live(ignore_block{});
 };
 
-/// One whose snapshot also tells the largest block that could be allocated, and the largest that
-/// was refused.
+/// One whose snapshot also has the largest block that could be allocated, and the largest that was
+/// refused.
 template <class P>
 concept knows_largest = requires(P const policy) {
   policy.snapshot().largest_available();
   policy.snapshot().largest_failed_bytes();
 };
 
-/// A creation policy that can add up what is live while kernels run, by a kernel on a stream.
+/// A creation policy that can add up live blocks while kernels run, by a kernel on a stream.
 template <class P>
 concept adds_occupancy = P::adds_up;
 #endif

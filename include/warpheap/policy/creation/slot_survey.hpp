@@ -157,7 +157,7 @@ template <class Creation>
 WARPHEAP_COLD u64 count_slots_together(Creation heap, lane_mask mask, size_t bytes) {
   lane_group const group = group_of(mask);
   slot_share const share{group.rank, group.size};
-  // What any of us knows to have been freed, all of us see.
+  // Every lane sees each free that a lane of the group knows.
   simt::sync_warp(mask);
   if constexpr (gathers_slots<Creation>) {
     heap.gather_slots(bytes, share);

@@ -158,7 +158,7 @@ class throughput {
   WARPHEAP_HOST size_t pool_bytes() const { return large_.pool_bytes(); }
   WARPHEAP_HOST size_t metadata_bytes() const { return large_.metadata_bytes() + table_.words_bytes(); }
 
-  // A pool that grows, which is TBuddy's: as there.
+  // A growing pool is TBuddy's, which has the same members.
   WARPHEAP_HOST void extend(u64 from, u64 to, u64* committed, stream_view on) const {
     large_.extend(from, to, committed, on);
     launch(on, {1, 1}, throughput_parts::tell_of_pages{}, *this);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A heap whose blocks other GPUs may free: a refused call frees what lies in the heap's mailbox,
-// and tries once more. nullptr then means that no suitable block was free during that try, and
-// that what was posted before the call had been freed before it.
+// A heap whose blocks other GPUs may free: a refused call makes the frees in the heap's mailbox,
+// and tries once more. nullptr then means that no suitable block stayed free during that try,
+// before which all frees posted before the call had been made.
 //
-// Cost: 0.8% of the pool, by units of 16 bytes; to a refused call some loads, and a second try once
-// the mailbox was ever used.
-// Source: ours. structure/mailbox.hpp, docs/design/heap_set.md.
+// Cost: 0.8% of the pool, for units of 16 bytes; for a refused call some loads, and a second try
+// once the mailbox has been used. Source: ours. structure/mailbox.hpp, docs/design/heap_set.md.
 #pragma once
 
 #include "../../structure/mailbox_drain.hpp"
@@ -13,7 +12,7 @@
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace oom {
 
-/// Copies serve one heap. `Unit` is what all blocks are aligned to, in bytes.
+/// Copies serve one heap. `Unit` is the alignment of all blocks, in bytes.
 template <u32 Unit = 16>
 class drain_mailbox {
  public:
@@ -28,8 +27,8 @@ class drain_mailbox {
   /// For `bytes` bytes that were refused.
   WARPHEAP_DEVICE request begin(u64 bytes) const { return {bytes > box_->pool_bytes()}; }
 
-  /// Drains the mailbox, once a request, together with the lanes that are here. Returns whether
-  /// anything may have come free. `pool.give_back(memory)` frees. Any lanes.
+  /// Drains the mailbox, once per request, together with the converged lanes. Returns whether any
+  /// block may have become free. `pool.give_back(memory)` frees. Any lanes.
   template <class Pool>
   WARPHEAP_DEVICE bool more_may_be_there(request& mine, u64, Pool pool) const {
     if (mine.is_over) return false;
@@ -38,7 +37,7 @@ class drain_mailbox {
     return drain(active, [=](void* memory) { pool.give_back(memory); });
   }
 
-  /// Calls `free(memory)` for all that is posted before; returns false if that was never anything.
+  /// Calls `free(memory)` for everything posted before; returns false if nothing was ever posted.
   /// All lanes of `active` call together.
   template <class Free>
   WARPHEAP_DEVICE bool drain(lane_mask active, Free free) const {
@@ -61,8 +60,7 @@ class drain_mailbox {
     return made;
   }
 
-  /// Forgets all posts, in order on stream `on`. `pool_bytes` are those that state_bytes_for() was
-  /// told.
+  /// Discards all posts, in order on stream `on`. `pool_bytes` as passed to state_bytes_for().
   void initialize(size_t pool_bytes, stream_view on) const {
     u8* const state = reinterpret_cast<u8*>(box_);
     backend::fill_bytes(state + view_bytes, 0, state_bytes_for(pool_bytes) - view_bytes, on);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A heap over a pool that grows, whose calls ask the host for more when memory runs out. A refused
-// call posts how many bytes it lacked. It returns nullptr, and the host grows the pool between
-// kernels (basic_heap::poll()). Or it waits, at most until a deadline, for a host thread that
+// A heap over a growing pool, whose calls ask the host for more when memory runs out. A refused
+// call posts how many bytes it lacked. Then it returns nullptr, and the host grows the pool between
+// kernels (basic_heap::poll()); or it waits, at most until a deadline, for a host thread that
 // serves the heap while the kernel runs (growth_service).
 //
-// The requests of all threads are one sum, so that they are answered together. The threads that
-// wait for memory add what the host maps while the kernel runs: a kernel for that might never
-// start.
-// Source: ours.
+// The requests of all threads are one sum, so that they are served together. The waiting threads
+// themselves add the memory that the host maps while the kernel runs: a kernel for that might never
+// start. Source: ours.
 #pragma once
 
 #include "../../platform/backoff.hpp"
@@ -18,7 +17,7 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace oom {
 
 /// Settings of grow_on_demand.
 struct grow_on_demand_config {
-  /// How long a call waits for memory, at most, in microseconds; 0: not at all.
+  /// The longest that a call waits for memory, in microseconds; 0: not at all.
   u32 deadline_us = 0;
 };
 
@@ -37,7 +36,7 @@ class grow_on_demand {
   static constexpr grow_on_demand_config config = Config;
   static constexpr bool asks_host = true;
 
-  /// What a refused call remembers until it is served or gives up.
+  /// A refused call's state until it is served or gives up.
   struct request {
     u64 began = 0;  ///< nanoseconds
     u64 added = 0;  ///< when the call last tried
@@ -56,8 +55,8 @@ class grow_on_demand {
   }
 
   /// Posts a request for these bytes, and waits as the configuration says. Returns whether to try
-  /// again: memory has come, or the wait is over. `pool.add_committed(from, to)` makes blocks of
-  /// committed bytes of the pool. Any lane alone.
+  /// again: memory has been added, or the wait is over. `pool.add_committed(from, to)` makes blocks
+  /// of committed bytes of the pool. Any lane alone.
   template <class Pool>
   WARPHEAP_DEVICE bool more_may_be_there(request& mine, u64 bytes, Pool pool) const {
     if (mine.is_over) return false;
@@ -80,7 +79,7 @@ class grow_on_demand {
         return true;
       }
       u64 const waited = simt::nanoseconds() - mine.began;
-      // The last try, in a while: blocks may have been freed.
+      // A last try after a while: blocks may have been freed.
       mine.is_over = !waits || (refused && all_is_in) || waited >= u64{1000} * Config.deadline_us;
       if (mine.is_over) return waits;
       if (waited >= mine.next_try) {
@@ -109,9 +108,9 @@ class grow_on_demand {
     return word(state_->unmet).fetch_add(bytes, order::release) + bytes;
   }
 
-  /// Tells the host the sum, and reads its answers, by one thread at a time: the words are far
-  /// away, and many threads would queue for them. `must_tell`: the caller has added to the sum. If
-  /// another thread polls, that one tells it.
+  /// Sends the host the sum, and reads its answers, by one thread at a time: the words are in host
+  /// memory, and many threads would queue for them. `must_tell`: the caller has added to the sum.
+  /// If another thread polls, it sends the sum.
   WARPHEAP_DEVICE void exchange_with_host(bool must_tell) const {
     // relaxed: a hint.
     if (!must_tell && word(state_->polling).load(order::relaxed) != 0) return;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A second heap for requests that the first has no room for: for example, a small pool in fast
-// memory, and behind it a large one in the host's.
+// A second heap for requests that do not fit in the first: for example, a small pool in fast
+// memory, and behind it a large one in host memory.
 //
 // A request goes to the first heap and, if refused there, to the second. A pointer is the first's
 // if it lies in the first's pool, else the second's. nullptr means that both refused, one after the
-// other: in neither was a suitable block free during the whole call. Each is asked once, so a
+// other: no suitable block of either stayed free during the whole call. Each is tried once, so a
 // refusal costs two.
 //
-// Cost: two comparisons to free, 40 bytes more by value. docs/guide/policies/out_of_memory.md.
+// Cost: two comparisons per free, 40 more bytes by value. docs/guide/policies/out_of_memory.md.
 #pragma once
 
 #include "../../platform/simt.hpp"
@@ -18,7 +18,7 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace oom {
 
 /// Settings of overflow_to.
 struct overflow_config {
-  /// The share of the second heap where both are made with one size: 1 to 15 sixteenths.
+  /// The second heap's share if both are made with one size: 1 to 15 sixteenths.
   u32 second_sixteenths = 8;
 };
 
@@ -29,7 +29,7 @@ inline std::string describe(overflow_config const& config) {
 }
 #endif
 
-/// Overflow to an allocator of type `Second`, with a reserve pool of its own.
+/// Overflow to an allocator of type `Second`, which has its own reserve pool.
 template <class Second, overflow_config Config = overflow_config{}>
 class overflow_to {
   static_assert(Config.second_sixteenths >= 1 && Config.second_sixteenths <= 15,
@@ -45,7 +45,7 @@ class overflow_to {
   WARPHEAP_HOST_DEVICE overflow_to(Second second, memory_range first, void* state)
       : second_{second}, first_{first}, failures_{static_cast<u64*>(state)} {}
 
-  /// What both promise. No block spans both.
+  /// The promises of both. No block spans both.
   template <class Traits>
   WARPHEAP_HOST_DEVICE static constexpr Traits adjust(Traits first) {
     constexpr auto lesser = [](size_t a, size_t b) { return a < b ? a : b; };
@@ -55,7 +55,7 @@ class overflow_to {
     left.self_aligned_up_to = lesser(first.self_aligned_up_to, second.self_aligned_up_to);
     if constexpr (requires { left.multiples_aligned_up_to; })
       left.multiples_aligned_up_to = lesser(first.multiples_aligned_up_to, second.multiples_aligned_up_to);
-    // Code that has the second heap alone may ask it without padding too.
+    // Code that has the second heap alone may also call it without padding.
     if constexpr (requires { left.padded_aligned_up_to; })
       left.padded_aligned_up_to =
           lesser(first.padded_aligned_up_to > first.multiples_aligned_up_to ? first.padded_aligned_up_to
@@ -90,7 +90,7 @@ class overflow_to {
 
   static constexpr size_t state_bytes = 128;
 
-  /// Forgets what was counted, in order on stream `on`.
+  /// Clears the counts, in order on stream `on`.
   void initialize(stream_view on) const { backend::fill_bytes(failures_, 0, state_bytes, on); }
 
   /// Calls that got nullptr.

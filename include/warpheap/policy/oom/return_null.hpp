@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a caller sees when memory runs out: nullptr, as C's malloc does.
-// Source: Eckert 2014, section 4.3.6 ("ReturnNull").
+// When memory runs out, callers get nullptr, as from C's malloc. Source: Eckert 2014, section 4.3.6
+// ("ReturnNull").
 #pragma once
 
 #include "../../platform/simt.hpp"

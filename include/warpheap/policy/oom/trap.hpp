@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Out of memory ends the kernel, with a line that says so: for programs that cannot go on without
-// memory, and do not want to check for nullptr. The host then gets the backend's error from its
-// next synchronize(); on a GPU the context is lost with it.
+// Running out of memory ends the kernel, with a line that says so: for programs that cannot
+// continue without memory, and do not want to check for nullptr. The host then gets the backend's
+// error from its next synchronize(); on a GPU the context is lost.
 #pragma once
 
 #include "../../platform/simt.hpp"

@@ -2,8 +2,8 @@
 // A pool at an address that the program chooses, so that pointers into a saved heap are valid in
 // another process (heap/heap_image.hpp).
 //
-// Where a system puts memory differs from run to run. So a pool without an address of its own goes
-// to one that neither the driver nor an operating system of 64 bits gives away unasked.
+// Where a system places memory differs from run to run. So by default a pool is at an address that
+// neither the driver nor a 64-bit operating system hands out by itself.
 #pragma once
 
 #if !defined(__CUDACC_RTC__)
@@ -12,15 +12,15 @@
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace reserve_pool {
 
-/// Owns addresses of the current device, all with memory. Movable.
+/// Owns an address range of the current device, all of it mapped. Movable.
 class at_address {
  public:
   /// In names of variants.
   static constexpr char const* name = "at_address";
   /// A heap over it can be restored in another process.
   static constexpr bool takes_address = true;
-  /// Where a pool begins that was told no address: 32 TiB. If a part of it is taken there, as for a
-  /// second heap of a process, it begins anywhere.
+  /// Where a pool begins by default: 32 TiB. If that range is taken, as for the second heap of a
+  /// process, it begins anywhere.
   static constexpr u64 usual_address = u64{1} << 45;
 
   /// A pool that begins at usual_address.
@@ -30,7 +30,7 @@ class at_address {
   explicit at_address(void* address) : address_{address} {}
 
   /// Takes `bytes` bytes and returns where they start. Called once. Throws as reserve_addresses(),
-  /// and out_of_memory if the device has not that much memory.
+  /// and out_of_memory if the device lacks the memory.
   void* acquire(size_t bytes) {
     size_t const granule = range::granularity(), whole = (bytes + granule - 1) / granule * granule;
     if (address_) addresses_ = reserve_addresses(whole, false, address_);

@@ -11,8 +11,8 @@
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace reserve_pool {
 
-/// Owns one range of device memory. Movable; gives the memory back when destroyed, quietly if the
-/// runtime is unloading.
+/// Owns one range of device memory. Movable; frees the memory when destroyed, ignoring errors if
+/// the runtime is unloading.
 class device_memory {
  public:
   static constexpr char const* name = "device_memory";
@@ -36,14 +36,14 @@ class device_memory {
   void* memory_ = nullptr;
 };
 
-/// Memory of the device that is all zero at first. Creation policies that write nothing into their
-/// pool, like slab_bitmap, then hand out zeros where no block was before.
+/// Device memory that is all zero at first. With creation policies that write nothing into their
+/// pool, like slab_bitmap, a block reads as zeros where no block was before.
 class zeroed_memory {
  public:
   static constexpr char const* name = "zeroed_memory";
   static constexpr bool peers_reach_it = device_memory::peers_reach_it;
 
-  /// As in device_memory, and zeroed. The heap waits for the default stream before others use it.
+  /// As in device_memory, but zeroed. The heap waits for the default stream before it can be used.
   void* acquire(size_t bytes) {
     void* const memory = memory_.acquire(bytes);
     backend::fill_bytes(memory, 0, bytes);

@@ -10,14 +10,14 @@
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace reserve_pool {
 
-/// Memory that exists already, and that stays when the heap goes. It must outlive the heap.
+/// Existing memory, which stays when the heap is destroyed, and must outlive it.
 class external {
  public:
   static constexpr char const* name = "external";
 
   external(void* memory, size_t bytes) : range_{memory, bytes} {}
 
-  /// The whole range, of which the heap uses what fits.
+  /// The whole range; the heap uses as much as fits its needs.
   memory_range range() const { return range_; }
 
  private:

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pool whose addresses are reserved at once, and whose memory comes as it is needed. Blocks never
-// move. Memory comes in chunks; metadata for the whole limit, about 1% of it, is there from the
-// start.
+// A pool whose addresses are reserved at once, and whose memory is mapped as it is needed. Blocks
+// never move. Memory is mapped in chunks; metadata for the whole limit, about 1% of it, is mapped
+// from the start.
 //
-// A growth of many chunks is mapped in parts of four, because much of its time goes by parts: 8 GiB
-// in 32 parts take the driver of an H200 2.2 ms, in 8 parts 1.2 ms (h200-mapping.json). What is
-// mapped as one part goes back as one.
+// A growth of many chunks is mapped in parts of four, because much of its time is per part: 8 GiB
+// in 32 parts take the driver of an H200 2.2 ms, in 8 parts 1.2 ms (h200-mapping.json). A part is
+// unmapped as a whole.
 #pragma once
 
 #if !defined(__CUDACC_RTC__)
@@ -24,27 +24,28 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND {
 struct growth {
   size_t initial = 0;  ///< rounded up to granularity(); a pool never becomes smaller than that
   size_t limit = 0;    ///< a multiple of reserve_pool::growing::granularity()
-  size_t chunk = 0;    ///< it grows by multiples of this; as `limit`, and at most that; 0: a 32nd
+  size_t chunk = 0;    ///< it grows by multiples of this; like `limit`, at most that; 0: limit/32
   bool peers = false;  ///< whether kernels of other GPUs that can reach the memory may use it
   void* at = nullptr;  ///< where the pool begins, as reserve_pool::at_address; nullptr: anywhere
 };
 
 namespace reserve_pool {
 
-/// Owns addresses, and memory for some of them. Movable.
+/// Owns an address range, of which some is mapped. Movable.
 class growing {
  public:
   static constexpr char const* name = "growing";
   /// A heap over it can be restored in another process.
   static constexpr bool takes_address = true;
 
-  /// What limit and chunk are multiples of: what the device maps, and slabs of any size.
+  /// The unit of limit and chunk: a multiple of the device's mapping granularity and of every slab
+  /// size.
   static size_t granularity() {
     size_t const mapped = backend::address_range::granularity();
     return (address_range::alignment + mapped - 1) / mapped * mapped;
   }
 
-  /// Throws std::invalid_argument if the sizes do not fit together.
+  /// Throws std::invalid_argument if the sizes are inconsistent.
   growing(growth plan) : plan_{plan} {  // NOLINT(google-explicit-constructor): sizes are what it is
     size_t const granule = granularity();
     auto const whole = [&](size_t bytes) { return bytes % granule == 0; };
@@ -72,7 +73,7 @@ class growing {
     return addresses_.begin();
   }
 
-  /// Words that kernels which use the pool share with the host.
+  /// Words that the pool's kernels share with the host.
   using words = backend::shared_words;
   static words share(size_t count) { return words{count}; }
 
@@ -85,14 +86,14 @@ class growing {
     return *std::lower_bound(part_ends_.begin(), part_ends_.end(), needed);
   }
 
-  /// Maps `bytes` bytes more, rounded up to chunks, or all up to the limit. Throws out_of_memory,
-  /// and changes nothing then.
+  /// Maps `bytes` more bytes, rounded up to chunks, or all up to the limit. Throws out_of_memory,
+  /// and then changes nothing.
   void commit(size_t bytes) {
     size_t const left = plan_.limit - committed_;
     map_to(committed_ + (std::min)(rounded_up((std::min)(bytes, left), plan_.chunk), left));
   }
 
-  /// Gives memory back until the first `bytes` bytes have some, which is a value of kept_for().
+  /// Unmaps memory until only the first `bytes` bytes have some; `bytes` is a value of kept_for().
   void decommit(size_t bytes) {
     addresses_.unmap(bytes, committed_ - bytes);
     while (part_ends_.back() > bytes) part_ends_.pop_back();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pool in the host's memory, pinned and mapped, so that kernels reach it over the bus: slow,
-// and as large as the host has. On the host backend, memory of the C library.
+// The pool in host memory, pinned and mapped, so that kernels access it over the bus: slow, but as
+// large as host memory. On the host backend, memory of the C library.
 //
-// The heap's metadata lies there too: every call crosses the bus a few times. Good for a second
-// heap behind a full first one (oom::overflow_to), and for blocks that the host reads.
+// The heap's metadata is there too: every call crosses the bus a few times. Good for a second heap
+// behind a full first one (oom::overflow_to), and for blocks that the host reads.
 #pragma once
 
 #if !defined(__CUDACC_RTC__)
@@ -30,7 +30,7 @@ class host_memory {
   }
   ~host_memory() { release(); }
 
-  /// Takes `bytes` bytes and returns where kernels see them start. Called once. Throws
+  /// Takes `bytes` bytes and returns their start as kernels see it. Called once. Throws
   /// out_of_memory.
   void* acquire(size_t bytes) {
 #if defined(__CUDACC__)

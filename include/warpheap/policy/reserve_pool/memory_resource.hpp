@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pool from a memory resource: anything that allocates as CCCL's cuda::mr or RMM do. The two
-// spellings of that are told apart by what compiles, so no library is included here:
+// The pool from a memory resource: anything that allocates like CCCL's cuda::mr or RMM. The two
+// spellings are distinguished by which one compiles, so no library is included here:
 // `allocate_sync(bytes, alignment)` since CCCL 3.1, and `allocate(bytes, alignment)` before.
 #pragma once
 
@@ -30,13 +30,13 @@ concept allocates_aligned = requires(Resource& resource, void* memory, size_t by
   resource.deallocate(memory, bytes, bytes);
 };
 
-/// What a heap can take its memory from.
+/// A resource that a heap can take its memory from.
 template <class Resource>
 concept memory_source = allocates_sync<Resource> || allocates_aligned<Resource>;
 
 /// Holds a resource, or with `Resource&` a reference to one, and one range of memory from it.
-/// Movable. The resource must give memory that kernels can reach, and the host too if the heap's
-/// host functions are called.
+/// Movable. The resource's memory must be accessible to kernels, and to the host if the heap's host
+/// functions are called.
 template <class Resource>
   requires memory_source<Resource>
 class memory_resource {
@@ -48,7 +48,7 @@ class memory_resource {
       : resource_{std::forward<Resource>(other.resource_)},
         memory_{std::exchange(other.memory_, nullptr)},
         bytes_{other.bytes_} {}
-  /// Gives back what it held.
+  /// Returns its memory to the resource.
   memory_resource& operator=(memory_resource&& other) noexcept {
     if (this == &other) return *this;
     std::destroy_at(this);

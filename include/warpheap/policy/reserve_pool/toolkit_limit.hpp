@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// No pool at all: it sets the size of the heap of CUDA's own device-side malloc. For
-// creation::toolkit, and for nothing else.
+// No pool: sets the size of the heap of CUDA's own device-side malloc. For creation::toolkit alone.
 // Source: CudaSetLimits of mallocMC; Eckert 2014, section 3.3, names the call.
 #pragma once
 
@@ -17,8 +16,8 @@ class toolkit_limit {
   static constexpr char const* name = "toolkit_limit";
   static constexpr bool sets_toolkit_heap = true;
 
-  /// Lets CUDA's heap have `bytes` bytes. There is nothing to point at. Throws cuda_error if a
-  /// kernel has used the heap with a smaller size.
+  /// Lets CUDA's heap have `bytes` bytes; returns nullptr. Throws cuda_error if a kernel has used
+  /// the heap with a smaller size.
   void* acquire([[maybe_unused]] size_t bytes) {
 #if defined(__CUDACC__)
     size_t current = 0;

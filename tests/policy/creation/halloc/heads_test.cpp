@@ -171,8 +171,8 @@ TEST(HallocHeads, FirstBurstsWaitForTheRowsAndHardlySearch) {
   EXPECT_LE(searches, bursts);  // of 8,192 calls each
 }
 
-// halloc.P3 left out: a lane that found a next head stores it over another one, which then nobody
-// owns.
+// halloc.P3 left out: a lane that found a next head stores it over another one, which then has no
+// owner.
 struct overwrites_next_heads : halloc_parts::no_faults {
   static constexpr bool gives_to_empty_places = false;
 };

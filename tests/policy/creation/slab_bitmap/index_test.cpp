@@ -104,7 +104,7 @@ TEST(SlabBitmapIndex, HoldsTheSlabsSetLast) {
     });
 }
 
-/// slab.X3 at rest: a word that is not zero has its summary bit, and nobody holds C.
+/// slab.X3 at rest: a word that is not zero has its summary bit, and no thread holds C.
 bool has_safe_summary(std::vector<u64> const& words, u32 slabs) {
   u32 const width = slab_index::width(slabs), each = slab_index::words_a_summary;
   for (u32 at = 0; at < width; ++at)

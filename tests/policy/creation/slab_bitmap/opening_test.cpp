@@ -360,7 +360,7 @@ std::vector<u32> openers(tiny_pool const& pool, u32 size_class, u32 blocks, bool
 }
 
 // A slab for each slab's worth, rounded down to a power of two, and half of one where memory is
-// plenty and a slab has 64 blocks or more. Where nobody is opening, the next request begins one.
+// plenty and a slab has 64 blocks or more. If no thread is opening one, the next request does.
 TEST(SlabBitmapOpening, OneRequestOpensASlabForEachWorthOfDemand) {
   struct row {
     u32 bytes, worth, worth_of_plenty;

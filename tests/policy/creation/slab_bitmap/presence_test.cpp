@@ -76,7 +76,7 @@ TEST(SlabBitmapPresence, SlabsComeWhileLanesAsk) {
     test::release(pool, held);
     expect_present(pool, 9);
   });
-  // On a GPU nobody says that the kernels overlap.
+  // On a GPU the kernels need not overlap.
   EXPECT_TRUE(test::on_gpu || beyond > 0) << "no lane ever got a block in a slab that came";
 }
 

@@ -42,8 +42,8 @@ void expect_clean_churn(bin_churn_case shape, unsigned seeds) {
       });
 }
 
-/// Every lane takes one block of one of `sizes` sizes and gives it back, again and again; nobody
-/// holds two.
+/// Every lane takes one block of one of `sizes` sizes and frees it, again and again; no lane holds
+/// two.
 struct take_one_and_give_it_back {
   template <class Allocator>
   WARPHEAP_DEVICE void operator()(Allocator heap, u32 rounds, u64 least, u32 step_log2, u32 sizes,

@@ -63,7 +63,7 @@ struct stress_faults {
   u64 refused_too_soon = 0;   ///< calls that got nullptr from a pool that might have grown
   u64 refused_with_room = 0;  ///< blocks that a heap at rest had room for and did not hand out
   u64 miscounted_slots = 0;   ///< blocks that a heap at rest handed out without having said so
-  u64 lost_blocks = 0;        ///< blocks that are live and nobody's, or slots that are gone
+  u64 lost_blocks = 0;        ///< live blocks in no slot, or slots that are gone
   u64 broken_invariants = 0;
   u64 miscounted_frees = 0;  ///< frees counted as misuse that were none, or the other way round
   u64 ended_by_error = 0;    ///< runs that an exception ended

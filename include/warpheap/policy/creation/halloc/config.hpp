@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may be chosen about a halloc heap, and which choices make sense.
+// The settings of a halloc heap, and which are valid.
 #pragma once
 
 #include "../../../structure/hash_probe.hpp"
@@ -11,27 +11,27 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace creation {
 /// Settings of halloc. Name the fields that differ from the defaults; a named constexpr value
 /// serves as template argument.
 struct halloc_config {
-  /// Bytes of the largest slabs, a power of two, 16 KiB to 8 MiB; a pool has at least 64 slabs
-  /// where it can.
+  /// Bytes of the largest slabs, a power of two, 16 KiB to 8 MiB; a pool has at least 64 slabs if
+  /// possible.
   u32 slab_bytes{WARPHEAP_HALLOC_SLAB_BYTES};
   /// A head is replaced when this many thousandths of its chunks are taken, 835 in the paper.
   u32 replace_at{WARPHEAP_HALLOC_REPLACE_AT};
-  /// A slab with more taken is busy: it becomes a head only if there are no others.
+  /// A slab with more of them taken is busy: it becomes a head only if there are no others.
   u32 busy_above{WARPHEAP_HALLOC_BUSY_ABOVE};
-  /// A slab with no more taken is sparse: it may change to another block length.
+  /// A slab with at most this many taken is sparse: it may change to another block length.
   u32 sparse_up_to{WARPHEAP_HALLOC_SPARSE_UP_TO};
-  /// Where in a slab blocks are looked for.
+  /// The hash that chooses where in a slab to look for blocks.
   hash_parameters hash{.run = WARPHEAP_HALLOC_HASH_RUN,
                        .multiplier = WARPHEAP_HALLOC_HASH_MULTIPLIER,
                        .step = WARPHEAP_HALLOC_HASH_STEP,
                        .modulus = WARPHEAP_HALLOC_HASH_MODULUS};
   /// Places that one lane tries before it looks elsewhere.
   u32 probes{WARPHEAP_HALLOC_PROBES};
-  /// Probes after which a lane looks whether the slab has room at all.
+  /// Probes after which a lane checks whether the slab has room at all.
   u32 check_every{WARPHEAP_HALLOC_CHECK_EVERY};
-  /// Heads of each size, at most: multiprocessors share them. The paper has one.
+  /// The most heads of each size; multiprocessors share them. The paper has one.
   u32 most_rows{WARPHEAP_HALLOC_MOST_ROWS};
-  /// Slabs for each head of a size, at least.
+  /// The fewest slabs for each head of a size.
   u32 slabs_per_row{WARPHEAP_HALLOC_SLABS_PER_ROW};
   /// Percentage of the pool for slabs alone, fixed, as in the paper (75); 0: slabs and large blocks
   /// share the pool.
@@ -52,7 +52,7 @@ inline std::string describe(halloc_config const& config) {
 }
 #endif
 
-/// What a heap that counts_work has done.
+/// Work counts of a heap with counts_work.
 struct halloc_work {
   u64 replacements = 0;  ///< heads replaced
   u64 probes = 0;        ///< places tried in vain
@@ -60,9 +60,8 @@ struct halloc_work {
   u64 looks = 0;         ///< of searches at slabs
   u64 word_looks = 0;    ///< of searches at words of slabs
   u64 dry_rows = 0;      ///< replacements of rows in use for which no next head was ready
-  u64 waits = 0;         ///< naps of groups while others replaced their head
-  /// Cycles that replacing heads took: from when a thread has locked the row until the row is in
-  /// service again.
+  u64 waits = 0;         ///< sleeps of groups while others replaced their head
+  /// Cycles for replacing heads: from locking the row until it is in service again.
   u64 replacing_cycles = 0;
   u64 longest_replacing_cycles = 0;  ///< the most that one took
   u64 caching_cycles = 0;            ///< until the next head is found as well

@@ -23,7 +23,7 @@ class large_search {
   /// or 0.
   WARPHEAP_COLD static void* run(Table table, lane_mask mask, u32 order, size_t alignment) {
     lane_group const group = group_of(mask);
-    // The search finds what any of us knows to have been freed.
+    // The search finds every block that a lane of the group knows to be freed.
     simt::sync_warp(mask);
     u64 number = 0;
     u32 locked = 0;
@@ -42,7 +42,7 @@ class large_search {
       if (!memory) memory = ask(table, order, alignment);
     }
     lane_mask const refused = simt::ballot(mask, memory == nullptr);
-    // What each of us did comes before the mutex is unlocked.
+    // Each lane's actions come before the mutex is unlocked.
     simt::sync_warp(mask);
     if (group.leads) {
       if (refused != 0 && alignment == 0) table.pass().publish(number, Table::pass_for_order(order));

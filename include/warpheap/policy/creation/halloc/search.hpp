@@ -60,7 +60,7 @@ class block_search {
       : table_{table}, group_{group}, kind_{kind_of(size)}, length_{length_of(size)} {}
 
   WARPHEAP_DEVICE void* operator()(u64 number) {
-    // The search finds what any of us knows to have been freed.
+    // The search finds every block that a lane of the group knows to be freed.
     simt::sync_warp(group_.mask);
     if (group_.leads) {
       number_ = number != 0 ? number : table().pass().draw();

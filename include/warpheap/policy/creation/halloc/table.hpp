@@ -162,7 +162,7 @@ class table {
   }
 
   WARPHEAP_DEVICE void add_count(count which, u64 more) const {
-    // relaxed: nobody reads it before the kernel ends.
+    // relaxed: it is not read before the kernel ends.
     at(geometry_.counts_offset(), static_cast<u32>(which)).fetch_add(more, order::relaxed);
   }
   /// Adds to a count that a heap keeps only if its configuration says counts_work.
@@ -265,7 +265,7 @@ struct fill_rows {
           static_cast<u32>(limit != 0 ? limit : 1)};
     }
     if constexpr (Table::config.split_percent != 0) {
-      // relaxed: nobody else uses the heap yet, and the end of the kernel orders all.
+      // relaxed: no other kernel uses the heap yet, and the end of this one orders all.
       for (u32 slab = first; slab < geometry.slabs(); slab += stride) {
         table.state(slab).store(slab_state::of(slab_phase::free), order::relaxed);
         table.set(Table::free_slabs).add(slab);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may be chosen about a heap of index queues, and which choices are valid.
+// The settings of a heap of index queues, and which are valid.
 #pragma once
 
 #include "../../../util/bits.hpp"
@@ -7,29 +7,29 @@
 
 namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace creation {
 
-/// What a class's queue holds the numbers of: free pages, or chunks with free pages.
+/// The items of a class's queue: numbers of free pages, or of chunks with free pages.
 enum class queue_element : u32 { page, chunk };
 
-/// Where a class's queue lies.
+/// Where a class's queue is stored.
 enum class queue_form : u32 {
   fixed,          ///< beside the pool, with a slot for every item
-  virtual_array,  ///< in chunks of the pool that come and go, which an array names
+  virtual_array,  ///< in chunks of the pool that are taken and freed, listed in an array
 };
 
 /// Settings of queue.
 struct queue_config {
-  /// What queues hold the numbers of.
+  /// The items of queues.
   queue_element element = queue_element::page;
-  /// Where queues lie.
+  /// Where queues are stored.
   queue_form form = queue_form::fixed;
-  /// Bytes of a chunk, the unit that changes its class, and the most that a request may ask for; a
-  /// power of two, 256 to 2^20. Ouroboros has 8 KiB.
+  /// Bytes of a chunk, the unit that changes its class, and of the largest request; a power of two,
+  /// 256 to 2^20. Ouroboros has 8 KiB.
   size_t chunk_bytes{8192};
   /// Bytes of the smallest page, a power of two of 16 or more.
   size_t least_bytes{16};
 };
 
-/// The most sizes of pages that a heap may have: from least_bytes to chunk_bytes, doubling.
+/// The most page sizes of a heap: from least_bytes to chunk_bytes, doubling.
 inline constexpr u32 most_queue_classes = 16;
 
 /// Whether the settings are within their limits.

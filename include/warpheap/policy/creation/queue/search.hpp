@@ -23,7 +23,7 @@ class search {
   WARPHEAP_COLD static void* run(Table table, lane_mask mask, u32 size_class) {
     search self{table, mask, size_class};
     self.look(table.pass().begin(mask));
-    // What the lane that took our page acquired, we have.
+    // This lane gets what the lane that took its page acquired.
     simt::sync_warp(mask);
     return self.served_;
   }

@@ -101,7 +101,7 @@ class supply {
 
   /// A page for each lane, of those that the holder before it took.
   WARPHEAP_DEVICE void* deal(u32 each, taken_pages got) const {
-    // What the holders acquired, all lanes have.
+    // All lanes get what the holders acquired.
     simt::sync_warp(group_.mask);
     u32 const turn = group_.rank & (each - 1), holder = nth_bit(group_.mask, group_.rank - turn);
     u32 const word = simt::shuffle(group_.mask, got.word, holder);

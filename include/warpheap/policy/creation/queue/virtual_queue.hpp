@@ -151,8 +151,8 @@ class virtual_queue {
     }
     got.count = broadcast(group, got.count);
     got.first = broadcast(group, got.first);
-    // A lane that asks next sees what its leader added here; and what any of us did to the items
-    // happens before the puts of all of us.
+    // A lane that calls next sees what its leader added here; and what each lane did to the items
+    // happens before the puts of all lanes.
     simt::sync_warp(group.mask);
     return got;
   }

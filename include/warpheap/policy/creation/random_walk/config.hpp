@@ -19,14 +19,15 @@ enum class walk_kind : u32 {
 struct random_walk_config {
   /// How pages are looked for.
   walk_kind kind{walk_kind::WARPHEAP_RANDOM_WALK_KIND};
-  /// Bytes of every block, and the most that a request may ask for; a multiple of 16.
+  /// Bytes of every block, and of the largest request; a multiple of 16.
   size_t page_bytes{WARPHEAP_RANDOM_WALK_PAGE_BYTES};
   /// Pages of a bitmap word, a power of two: up to 32, as in the paper's experiments; or 64, unless
   /// the kind is collaborative, whose words need a bit for their lock.
   u32 word_pages{WARPHEAP_RANDOM_WALK_WORD_PAGES};
-  /// Steps without a page after which a lane looks at every word in order; 0: what suits the kind.
+  /// Steps without a page after which a lane looks at every word in order; 0: a value that suits
+  /// the kind.
   u32 walk_steps{WARPHEAP_RANDOM_WALK_WALK_STEPS};
-  /// Whether the steps of threads and of warps are counted, to be measured.
+  /// Whether the steps of threads and of warps are counted, for measurements.
   bool counts_steps{WARPHEAP_RANDOM_WALK_COUNTS_STEPS};
 };
 
@@ -36,7 +37,7 @@ WARPHEAP_HOST_DEVICE constexpr bool is_valid(random_walk_config const& config) {
          config.word_pages <= (config.kind == walk_kind::collaborative ? 32 : 64);
 }
 
-/// The name that an allocator of the kind goes by.
+/// The name of an allocator of this kind.
 WARPHEAP_HOST_DEVICE constexpr char const* name_of(walk_kind kind) {
   if (kind == walk_kind::plain) return "rw";
   return kind == walk_kind::bitmap ? "rw_bitmap" : "corw";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may be chosen about a ring_buffer heap, and which choices are valid.
+// The settings of a ring_buffer heap, and which are valid.
 #pragma once
 
 #include "../../../platform/types.hpp"
@@ -10,8 +10,7 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace creation {
 
 /// Settings of ring_buffer.
 struct ring_buffer_config {
-  /// Bytes of every block, and the most that a request may ask for; a multiple of 16. PIConGPU has
-  /// 8 KiB.
+  /// Bytes of every block, and of the largest request; a multiple of 16. PIConGPU has 8 KiB.
   size_t frame_bytes{WARPHEAP_RING_BUFFER_FRAME_BYTES};
 };
 

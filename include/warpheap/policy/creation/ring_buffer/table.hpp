@@ -48,7 +48,7 @@ class table : public creation::unit_pool<FrameBytes> {
     return (before & bit_of(frame)) == 0 ? this->address(frame) : nullptr;
   }
 
-  /// Ends a frame's ownership; false if nobody owned it. A thread that gets true pushes it
+  /// Ends a frame's ownership; false if it had no owner. A thread that gets true pushes it
   /// (ring_buffer.F1).
   WARPHEAP_DEVICE bool disown(u32 frame) const {
     // relaxed: only one read-modify-write sees the bit set, and the ring orders the frame's

@@ -17,12 +17,12 @@ struct rw_malloc_config {
   /// Words of a window that each lane looks at: 1, 2 or 4. With 4 a full warp's window has the
   /// paper's 4,096 bits, so that long blocks need fewer windows, but short ones lock more words.
   u32 words_per_lane{WARPHEAP_RW_MALLOC_WORDS_PER_LANE};
-  /// A walk ends after this many windows in a row without a block for any lane; then everything is
-  /// looked at in order.
+  /// A walk ends after this many windows in a row without a block for any lane; then a search looks
+  /// at everything in order.
   u32 walk_windows{WARPHEAP_RW_MALLOC_WALK_WINDOWS};
   /// Words of a group, for which the lengths of its runs are noted; a power of two up to 128.
   u32 group_words{WARPHEAP_RW_MALLOC_GROUP_WORDS};
-  /// Whether the steps of threads and of warps are counted, to be measured.
+  /// Whether the steps of threads and of warps are counted, for measurements.
   bool counts_steps{WARPHEAP_RW_MALLOC_COUNTS_STEPS};
 };
 

@@ -46,7 +46,7 @@ class take {
       else found = lock<lane_words>(run, locked, nap);
     }
     bool const free = found.how == run_taken::done;
-    // What one of us saw of the words, all of us see from now on.
+    // From now on every lane sees what any lane saw of the words.
     simt::sync_warp(active_);
     bool const is_moved =
         Faults::looks_for_ends && free && behind_block && run.first != 0 && !table_.has_end(run.first - 1);

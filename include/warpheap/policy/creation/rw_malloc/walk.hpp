@@ -69,8 +69,8 @@ class walk {
       needing = left;
       if (idle_windows >= least_idle_windows && was_full_once_) break;
     }
-    // What the old owners of our units wrote, and did to the marks, happens before our return, also
-    // if other lanes locked the units for us.
+    // The old owners' writes to our units, and to the marks, happen before our return, also if
+    // other lanes locked the units for us.
     simt::sync_warp(active_);
     return unit;
   }

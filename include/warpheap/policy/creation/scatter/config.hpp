@@ -23,11 +23,12 @@ struct scatter_config {
   u32 waste_factor{WARPHEAP_SCATTER_WASTE_FACTOR};
   /// A page whose last chunk is freed serves any size again.
   bool reset_freed_pages{WARPHEAP_SCATTER_RESET_FREED_PAGES};
-  /// The scattering hash: what 16 bytes more of size add to the place, in 2^-32 of the range.
+  /// The scattering hash: the amount that 16 more bytes of size add to the place, in 2^-32 of the
+  /// range.
   u32 hash_size{WARPHEAP_SCATTER_HASH_SIZE};
-  /// What the next multiprocessor adds.
+  /// The amount per multiprocessor.
   u32 hash_multiprocessor{WARPHEAP_SCATTER_HASH_MULTIPROCESSOR};
-  /// What the next warp of the grid adds; the golden ratio keeps any number of them apart.
+  /// The amount per warp of the grid; the golden ratio spreads any number of warps.
   u32 hash_warp{WARPHEAP_SCATTER_HASH_WARP};
 };
 

@@ -38,7 +38,7 @@ class run_pages {
     return mine;
   }
 
-  /// Frees the run that starts at `first`, whose word was read as `seen`. False if somebody else
+  /// Frees the run that starts at `first`, whose word was read as `seen`. False if another thread
   /// did (scatter.R1). Any lane alone.
   WARPHEAP_DEVICE bool free(u32 first, page_word seen) const {
     u32 const length = seen.low();

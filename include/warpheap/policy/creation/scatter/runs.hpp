@@ -32,8 +32,8 @@ class runs {
     return runs{table}.create_together(length, alignment);
   }
 
-  /// Frees the run that starts at `page`, whose word was read as `seen`. False if somebody else did
-  /// (scatter.R1).
+  /// Frees the run that starts at `page`, whose word was read as `seen`. False if another thread
+  /// did (scatter.R1).
   WARPHEAP_COLD static bool destroy(table_type table, u32 page, u64 seen) {
     return pages_type{table}.free(page, page_word{seen});
   }
@@ -94,7 +94,7 @@ class runs {
       run_request const wish{simt::shuffle(active, request.length, lowest_bit(rest)),
                              simt::shuffle(active, request.alignment, lowest_bit(rest))};
       lane_mask const asking = simt::ballot(active, page == unanswered && request == wish);
-      // The search is to see what any of us knows to have been freed.
+      // The search must see every free that a lane of the group knows.
       simt::sync_warp(active);
       u32 listed = search_next;
       if (leads(active)) listed = wait_for_answer(wish, popcount(asking), mine);
@@ -152,7 +152,7 @@ class runs {
   WARPHEAP_DEVICE place join(run_request const& wish, u32 wanted) const {
     run_round seen{table_.open_round().load(order::relaxed)};
     if (seen.asked() == 0 && !(seen.request() == wish)) {
-      // relaxed: nobody has joined.
+      // relaxed: no thread has joined.
       run_round const ours = run_round::of(seen.number(), wish);
       if (!table_.open_round().compare_exchange(seen.word, ours.word, order::relaxed, order::relaxed)) return {};
       seen = ours;
@@ -162,8 +162,8 @@ class runs {
     // exchange in close_round().
     run_round const old{table_.open_round().fetch_add(wanted, order::acq_rel)};
     if (old.request() == wish) return {old.number() << run_round::asked_bits | old.asked()};
-    // Since we looked, a round for another request was opened, and we have joined it. Nobody will
-    // claim what it lists for us. release: as in serve().
+    // Since we looked, a round for another request was opened, and we have joined it. No thread
+    // will claim what it lists for us. release: as in serve().
     table_.runs_settled(old.number()).fetch_add(wanted, order::release);
     return {};
   }
@@ -179,7 +179,7 @@ class runs {
 
   /// Closes the open round, lists runs for it, publishes the answer, and frees the mutex.
   ///
-  /// next   what the round that is opened asks for, unless it is changed before somebody joins
+  /// next   what the round that is opened asks for, unless it is changed before a thread joins
   WARPHEAP_DEVICE void search(lane_mask active, run_request const& next) const {
     run_round const closed{to_all(active, leads(active) ? close_round(next) : 0)};
     // The leader's acquire covers all lanes.
@@ -243,7 +243,7 @@ class runs {
       if (down.found != 0) return;
       if (look != everywhere_again) continue;
       if (simt::ballot(active, trace != 0) == 0) return;
-      // Somebody made room meanwhile.
+      // Another thread made room meanwhile.
       simt::pause(pause_nanoseconds);
       look = near_the_hint;
     }

@@ -168,7 +168,7 @@ class table : public page_pool<Config> {
   }
 
   WARPHEAP_DEVICE void add_count(count which, u64 amount) const {
-    // relaxed: nobody reads it before the kernel ends.
+    // relaxed: it is not read before the kernel ends.
     u32 const row = simt::sm_id() % count_rows;
     atomic_ref<u64>{at(counts_offset())[spread * row + static_cast<u32>(which)]}.fetch_add(amount, order::relaxed);
   }

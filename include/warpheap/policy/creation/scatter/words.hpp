@@ -156,7 +156,7 @@ struct run_round {
             static_cast<u32>(word >> alignment_shift) & ((1u << alignment_bits) - 1)};
   }
 
-  /// Round `number` modulo 16, which nobody has joined yet.
+  /// Round `number` modulo 16, which no thread has joined yet.
   WARPHEAP_HOST_DEVICE static constexpr run_round of(u32 number, run_request const& request) {
     return {u64{number} << number_shift | u64{request.alignment} << alignment_shift |
             u64{request.length} << length_shift};

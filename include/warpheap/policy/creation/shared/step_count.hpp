@@ -41,7 +41,7 @@ WARPHEAP_DEVICE inline void count_steps(u64* words, lane_mask active, u32 steps,
   if (!group.leads) return;
   u64 const amounts[] = {group.size, sum, 1, most, collided};
   static_assert(sizeof amounts == sizeof(walk_steps_taken));
-  // relaxed: nobody reads it before the kernel ends.
+  // relaxed: it is not read before the kernel ends.
   for (u32 i = 0; i < sizeof amounts / sizeof *amounts; ++i)
     atomic_ref<u64>{words[i]}.fetch_add(amounts[i], order::relaxed);
 }

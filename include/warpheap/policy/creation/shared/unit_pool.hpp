@@ -56,7 +56,7 @@ class unit_pool {
   }
 
   WARPHEAP_DEVICE void add_count(count which, u64 more = 1) const {
-    // relaxed: nobody reads it before the kernel ends.
+    // relaxed: it is not read before the kernel ends.
     atomic_ref<u64>{reinterpret_cast<u64*>(base_)[static_cast<u32>(which)]}.fetch_add(more, order::relaxed);
   }
 

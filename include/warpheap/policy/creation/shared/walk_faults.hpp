@@ -30,7 +30,7 @@ struct no_walk_faults {
     return walk_word{word.fetch_xor(walk_word::lock_bit | taken, order::relaxed)};
   }
 
-  /// Gives pages back; returns what the word held. Where a bit was clear, nobody owned the page.
+  /// Frees pages; returns what the word held. A page whose bit was clear had no owner.
   WARPHEAP_DEVICE static walk_word give_back(atomic_ref<u64> word, u64 bits) {
     // release: what the owner did to the page happens before its next owner; pairs with the acquire
     // in take(), try_lock().

@@ -10,7 +10,7 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace creation {
 
 /// Settings of slab_bitmap.
 struct slab_bitmap_config {
-  /// log2 of the largest slab's bytes, 14 to 21. 19: faster in bursts, six times slower in churn.
+  /// log2 of the largest slab's bytes, 14 to 21. 19 is faster in bursts, six times slower in churn.
   u32 max_slab_log2{WARPHEAP_SLAB_BITMAP_MAX_SLAB_LOG2};
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bit a slab, in words that somebody else owns. An index keeps to one of two protocols:
+// A bit per slab, in words that the slab table owns. An index keeps to one of two protocols:
 //
 // xor updates. Exclusive-or commutes, so late ones may land in any order. Every second one of a
 // slab puts it in; a flag elsewhere says which. After the words lies a summary, a bit a word.

@@ -79,7 +79,7 @@ class slab_lock {
   }
 
   WARPHEAP_DEVICE static void make_run(slab_table const& table, u32 slab) {
-    // relaxed, both: nobody reads anything by it; the header publishes the run.
+    // relaxed, both: they publish nothing; the header publishes the run.
     table.index(slab_table::reclaimable).clear(slab, order::relaxed);
     table.state(slab).fetch_add(slab_state::of(slab_kind::run, 0).word - slab_state::of(slab_kind::locked, 0).word,
                                 order::relaxed);
@@ -106,7 +106,8 @@ class slab_lock {
     return table.state(slab).compare_exchange(was.word, locked, order::acquire, order::relaxed);
   }
 
-  /// Whether every word of a locked slab is zero. Nobody sets bits there, so zeros stay (slab.D1).
+  /// Whether every word of a locked slab is zero. No thread sets bits there, so zeros stay
+  /// (slab.D1).
   WARPHEAP_DEVICE static bool has_only_zeros(bitmap words, u32 capacity) {
     u32 const count = (capacity + 63) / 64;
     u32 zeros = 0;

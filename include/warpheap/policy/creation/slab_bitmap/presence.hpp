@@ -85,7 +85,7 @@ struct find_used_end {
   }
 };
 
-/// Kernel: slabs in [first, end) that nobody uses become absent; counts those that stay.
+/// Kernel: unused slabs in [first, end) become absent; counts those that stay.
 struct take_slabs_away {
   WARPHEAP_DEVICE void operator()(slab_table table, u32 first, u32 end, u64* stay) const {
     for_each_slab(first, end, [&](u32 slab) {

@@ -194,7 +194,7 @@ class slab_refill {
   WARPHEAP_DEVICE slab_reservation open_slab(slab_table const& table, u32 size_class, u32 wanted, u32 slab, u32 entry,
                                              bool spreads) {
     bool const is_none = slab == slab_index::none, is_early = spreads || is_replacing_;
-    // What is opened ahead of the class's demand leaves most slabs free.
+    // Opening slabs ahead of the class's demand leaves most slabs free.
     u32 const around = is_none ? 0 : free_slabs_around(table, slab);
     u32 const enough = most_free(wanted);
     bool const lacks = is_early && around <= enough;
@@ -225,7 +225,7 @@ class slab_refill {
     return made.blocks;
   }
 
-  /// What came of step open.
+  /// The result of step open.
   struct opening {
     slab_reservation blocks;
     bool ends, gives_up, lacks;  ///< lacks: too few slabs are free

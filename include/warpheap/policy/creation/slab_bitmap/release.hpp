@@ -80,7 +80,7 @@ class block_release {
     return {index != slab_header::no_block ? block_address::block : block_address::none, slab, index};
   }
 
-  /// What came of one lane's free.
+  /// The result of one lane's free.
   enum outcome : u32 {
     freed,
     missed,  ///< nothing was there to clear
@@ -195,7 +195,7 @@ class block_release {
     return shared;
   }
 
-  /// What came of each lane's free, of what the lanes of `active` did together.
+  /// The result of each lane's free, when the lanes of `active` free together.
   WARPHEAP_DEVICE static outcome outcome_of(lane_mask active, u32 index, u32 size_class, shared_release const& shared) {
     lane_group const group = group_of(shared.mask);
     outcome mine = freed;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nullptr rests on: a group's exhaustive scan of the two indexes that miss nothing,
-// reclaimable and maybe_available. Each lane looks at words of its own; the leader tries what a
-// lane found. Rounds: maybe_available by counts, reclaimable, maybe_available by bits, since
-// over-reservations may fill the count of a slab with a free block. A slab whose bits are all set
-// is marked (F), and passed until a block of it is freed.
+// The basis of nullptr: a group's exhaustive scan of the two indexes that miss nothing, reclaimable
+// and maybe_available. Each lane looks at words of its own; the leader tries what a lane found.
+// Rounds: maybe_available by counts, reclaimable, maybe_available by bits, since over-reservations
+// may fill the count of a slab with a free block. A slab whose bits are all set is marked (F), and
+// passed until a block of it is freed.
 //
 //   slab.N1  a block that stays free during the whole call is found (slab_bitmap_proof.md).
 //       For another class, or a run, a slab of which a call has blocks reserved is not free.

@@ -114,7 +114,7 @@ class block_service {
     return {reinterpret_cast<u64>(table_.data(slab)) + u64{first} * block_bytes, 0};
   }
 
-  /// What the claim of some of `wanted` blocks came to. Their word begins with block `ours.place`.
+  /// The result of claiming some of `wanted` blocks. Their word begins with block `ours.place`.
   WARPHEAP_DEVICE attempt claimed(u32 slab, u32 block_bytes, u32 wanted, word_bits ours) const {
     u32 const left = wanted - popcount(ours.bits);
     if (left != 0) return attempt::reserved(attempt::unserved, slab, left, ours.place, ours.bits);

@@ -242,9 +242,9 @@ class slab_table {
     if (entry != no_entry && load_cached(entry).active() == slab + 1) cached(entry).store(0, order::relaxed);
   }
 
-  /// Adds `blocks` to the demand of a class. Whether the caller is to open a slab for the class,
-  /// and then to call end_opening(): nobody does so now, or these blocks begin a slab's worth; of
-  /// `plenty` half of one, but not where slabs have few blocks.
+  /// Adds `blocks` to the demand of a class. Returns whether the caller must open a slab for the
+  /// class and then call end_opening(): no other thread is doing so, or these blocks begin a slab's
+  /// worth; with `plenty` half of one, but not where slabs have few blocks.
   WARPHEAP_DEVICE bool begin_opening(u32 size_class, u32 blocks, bool plenty) const {
     u32 const capacity = geometry_.capacity(size_class);
     u32 const worth = 1u << log2_floor(plenty && capacity >= 64 ? capacity / 2 : capacity);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may be chosen about a tbuddy heap, and which choices are valid.
+// The settings of a tbuddy heap, and which are valid.
 #pragma once
 
 #include "../../../util/bits.hpp"
@@ -12,8 +12,8 @@ namespace warpheap { inline namespace WARPHEAP_BACKEND { namespace creation {
 struct tbuddy_config {
   /// The smallest block; a power of two from 16 bytes to 1 MiB. There are at most 2^30 in a pool.
   size_t page_bytes{WARPHEAP_TBUDDY_PAGE_BYTES};
-  /// Lanes of a warp that ask for one order share larger blocks, and lanes that free together merge
-  /// theirs first. false: each lane calls for itself, as in the paper's section 4.1.
+  /// Lanes of a warp that request the same order share larger blocks, and lanes that free together
+  /// merge theirs first. false: each lane calls for itself, as in the paper's section 4.1.
   bool shares_requests{WARPHEAP_TBUDDY_SHARES_REQUESTS};
 };
 

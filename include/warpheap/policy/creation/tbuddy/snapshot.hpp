@@ -24,7 +24,7 @@ class view : public metadata_copy {
     return add_calls<count>(found, table_type::count_offset(count::double_frees));
   }
 
-  /// What does not lie where a block can lie is damage, and no block.
+  /// An entry where no block can be is damage, not a block.
   template <class Visitor>
   void for_each_taken(Visitor visit) const {
     for (u32 page = 0; page < table_.pages(); ++page)

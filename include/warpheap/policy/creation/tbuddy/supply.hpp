@@ -3,7 +3,7 @@
 // semaphore says that there is a block for us, but not which one. Then the tree finds the block,
 // which is sure to be there.
 //
-// A thread that finds no unit, and none being made, is told to make two: it takes a block of the
+// A thread that finds no unit, and none being made, is elected to make two: it takes a block of the
 // order above in the same way, and splits it into halves. A thread that frees a block whose buddy
 // is available takes the buddy's unit, and gives back the two blocks as one.
 //

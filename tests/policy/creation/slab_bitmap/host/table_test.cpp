@@ -211,7 +211,8 @@ TEST(SlabBitmapTable, AScanClearsWhatAnIndexNamesInVain) {
   EXPECT_EQ(left.to_host(), (std::vector<u32>{1, 0}));
 }
 
-// While the over-reservation stands, the count is not zero. Nobody would set a bit cleared by it.
+// While the over-reservation stands, the count is not zero. No thread would set a bit that it
+// cleared.
 TEST(SlabBitmapTable, AFreeSlabWithAnOverReservationIsNotCleared) {
   auto const free = of_kind(slab_kind::free, 2);
   auto locked = of_kind(slab_kind::locked, 2);

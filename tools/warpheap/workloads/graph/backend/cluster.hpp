@@ -3,9 +3,9 @@
 // the vertices. The kernels are templates over a cluster, so that they do not depend on what
 // carries a member's accesses to another one's memory.
 //
-// What is written for others lies in the writer's own memory, and the reader fetches it: first a
-// list of what there is for it (boxes), then, of messages, the blocks themselves. Nobody waits in a
-// kernel for another member: all members have written before one reads, and the host sees to that.
+// Data for other members is in the writer's own memory, and the reader fetches it: first a list of
+// what there is for it (boxes), then the messages' blocks themselves. No kernel waits for another
+// member: the host ensures that all members have written before one reads.
 #pragma once
 
 #include "warpheap/platform/simt.hpp"

@@ -186,7 +186,7 @@ class stress_run {
     check_heap(held.size());
   }
 
-  /// The heap's own counts, where slots have `held` blocks and nobody else has any.
+  /// The heap's own counts, when slots have `held` blocks and there are no others.
   void check_heap(u64 held) {
     if constexpr (has_statistics) {
       auto const now = heap_.statistics();

@@ -16,7 +16,7 @@
 
 namespace warpheap::tool { inline namespace WARPHEAP_BACKEND {
 
-/// A place for a block. Between kernels a slot is nobody's; in a kernel it is one thread's.
+/// A place for a block. Between kernels a slot has no owner; in a kernel one thread owns it.
 struct stress_slot {
   u64 address = 0;  ///< 0: empty
   u64 bytes = 0;    ///< asked for

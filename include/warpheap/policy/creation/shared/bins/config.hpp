@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may be chosen about bins, of ualloc and of throughput, and which choices are valid.
+// The settings of bins, for ualloc and throughput, and which are valid.
 #pragma once
 
 #include "../../../../util/bits.hpp"
@@ -19,21 +19,21 @@ struct ualloc_config {
   /// takes no more. Blocks above 256 bytes are then aligned to 128.
   bool wide_bins{WARPHEAP_UALLOC_WIDE_BINS};
   /// Largest block, log2 of bytes; 0: 11 with wide bins, 10 without. `throughput` takes larger
-  /// blocks from TBuddy. If wide bins end at 10, TBuddy's pages are of 2 KiB: a bin loses a block
-  /// to its header, a page loses nothing.
+  /// blocks from TBuddy. If wide bins end at 10, TBuddy's pages have 2 KiB: a bin loses a block to
+  /// its header, a page loses nothing.
   u32 largest_log2{WARPHEAP_UALLOC_LARGEST_LOG2};
-  /// Arenas, at most 1,024; 0: one a multiprocessor. A pool has at most half as many arenas as
+  /// Arenas, at most 1,024; 0: one per multiprocessor. A pool has at most half as many arenas as
   /// chunks.
   u32 arenas{WARPHEAP_UALLOC_ARENAS};
   /// Free blocks of each class that an arena keeps, in bins' worth. A bin that becomes empty beyond
   /// these goes back to its chunk.
   u32 idle_bins{WARPHEAP_UALLOC_IDLE_BINS};
-  /// Bins that half a warp or more makes at a time, if it needs one. Bursts take the chunks' mutex
-  /// that many times less often.
+  /// Bins that half a warp or more makes at a time when it needs one. Bursts then lock the chunks'
+  /// mutex that many times less often.
   u32 burst_bins{WARPHEAP_UALLOC_BURST_BINS};
-  /// Lanes of a warp that ask for one class ask as one, and wait by additions. false: each lane
-  /// waits for itself by compare-and-swap, makes a bin of its own, and clears the headers of a new
-  /// chunk alone, as in the paper's section 4.2. TBuddy below has the same setting.
+  /// Lanes of a warp that request the same class make one request, and wait by additions. false:
+  /// each lane waits for itself by compare-and-swap, makes a bin of its own, and clears the headers
+  /// of a new chunk alone, as in the paper's section 4.2. TBuddy below has the same setting.
   bool shares_requests{WARPHEAP_UALLOC_SHARES_REQUESTS};
 };
 

@@ -2,8 +2,8 @@
 // Units: promises of blocks of one class in one arena. Where they come from, and how a search
 // proves that there are none.
 //
-// A request waits at the semaphore of its multiprocessor's arena. It gets units, or is told to make
-// bins, which it does with the lanes that ask with it. If there are no pages, neither in the
+// A request waits at the semaphore of its multiprocessor's arena. It gets units, or is elected to
+// make bins, which it does with the lanes that ask with it. If there are no pages, neither in the
 // arena's chunks nor at the supply, it withdraws the promise and searches the other arenas: for
 // units, for pages, and for bins of other classes that are empty.
 //
