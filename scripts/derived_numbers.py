@@ -753,6 +753,28 @@ def pham_items(results):
     yield "each lane by itself {:.1f} to {:.1f} (`queue_pages`) and {:.0f} to {:.0f} times (`queue_chunks_virtual`)", *few[0], *few[1]
 
 
+def published(results):
+    """The rows of our figures beside those that others published."""
+    ours = {"subject": "slab_bitmap", "threads": 1 << 20}
+    for call in ("first_malloc", "malloc", "free"):
+        constant = [results.figure("page-burst", "median_us", operation=call, bytes=size, **ours) for size in (16, 64, 256, 1024, 4096)]
+        mixed = [results.figure("page-mixed", "median_us", operation=call, most_bytes=most, **ours) for most in (64, 256, 1024, 4096)]
+        yield f"ours, `{call}` | H200 |" + " {:.1f} |" * 9, *constant, *mixed
+    yield "threads that only store a pointer takes {:.1f}", results.figure("page-burst", "median_us", subject="null", operation="malloc", threads=1 << 20)
+
+    def few(subject, call):
+        burst = {"scenario": "burst", "threads": 65536, "subject": subject, "operation": call}
+        return [results.figure("page-burst", "median_us", bytes=size, **burst) for size in (64, 1024)]
+
+    for call in ("first_malloc", "malloc"):
+        yield f"ours, `{call}` and `free` | H200 |" + " {:.1f} |" * 4, *few("slab_bitmap", call), *few("slab_bitmap", "free")
+    toolkit = few("toolkit", "malloc")
+    yield "measured by us (`toolkit`) | H200 |" + " {:,.0f} |" * 4, *toolkit, *few("toolkit", "free")
+    times = [theirs / mine for theirs, mine in zip(toolkit, few("slab_bitmap", "malloc"))]
+    yield "ours is {:,.0f} and {:,.0f} times as fast as CUDA's on the H200", *times
+    yield "64 B take {:.1f}, {:.1f} and {:.1f} times as long", *(others / toolkit[0] for others in (13932.5, 9567.68, 8398.85))
+
+
 PAGES = {
     "docs/design/eckert2014_items.md": [eckert_items],
     "docs/design/adinetz2014_items.md": [adinetz_items],
@@ -763,6 +785,7 @@ PAGES = {
     "docs/design/gelado2019_figures.md": [gelado, gelado_delegation, gelado_parts, gelado_arenas, gelado_waits, gelado_as_printed],
     "docs/design/pham2022_figures.md": [pham_additions, pham_walks, pham_walk_stalls],
     "docs/design/pham2022_malloc_figures.md": [pham_malloc, pham_queues, pham_queues_by_lane, pham_queues_by_threads, pham_join, pham_join_of_queues],
+    "docs/design/published_figures.md": [published],
 }
 
 
