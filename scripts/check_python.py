@@ -3,7 +3,8 @@
 """Builds the Python package, installs it into a fresh virtual environment, and runs its tests there. They need no GPU.
 
 --published does what a release needs instead: sdist and wheel and, where nvcc is, a wheel with the device archive; twine's check of
-all, the last wheel with Numba in a fresh environment, `python -m warpheap` and the tests that need Numba or cuda.core there, and mypy.
+all, the last wheel with Numba in a fresh environment, `python -m warpheap` and the tests that need Numba or cuda.core there, and mypy,
+as strict as it can be, on the package and on a user's program with every public name.
 """
 
 import os
@@ -18,14 +19,14 @@ import release
 
 PACKAGE = compilers.ROOT / "python"
 NEEDED = ["cuda-bindings==13.*", "nvidia-cuda-nvrtc==13.*", "numpy", "pytest", "hatchling"]
-NUMBA_TESTS = ["test_cuda_core.py", "test_examples.py", "test_numba.py"]
+NUMBA_TESTS = ["test_cuda_core.py", "test_examples.py", "test_numba.py", "test_simulated_heap.py"]
 PUBLISHED = [*NEEDED[:2], "numba-cuda[cu13]==0.30.*", "numpy<2.5", "cuda-core==1.*", *NEEDED[3:], "build", "twine", "mypy==2.4.*"]
-PACKED = ("py.typed", "include/warpheap/warpheap.hpp")
+PACKED = ("py.typed", "numba.pyi", "include/warpheap/warpheap.hpp")
 HOMEPAGE = "https://example.org/warpheap"
 DESCRIBED = ("License-Expression: Apache-2.0", "License-File: LICENSE", "Author: ", "Keywords: ", f"Project-URL: Homepage, {HOMEPAGE}")
 PLANTED = "test_planted.py"
 FAILING = "def test_planted():\n    import warpheap\n\n    assert not warpheap.allocators\n"
-WRONG_TYPE = 'def allocators() -> int:\n    return "none"\n'
+WRONG_TYPE = 'import warpheap\n\nname: int = warpheap.Heap(1 << 30).allocator\n'
 succeed = compilers.succeed
 
 
@@ -71,7 +72,8 @@ def published(python, home):
     if archive:
         link_a_program(python, home)
     print(succeed(python, "-m", "warpheap", WARPHEAP_CACHE_DIR=str(home / "cache")))
-    check_types(python, PACKAGE / "src" / "warpheap", home)
+    check_types(python, home, PACKAGE / "src" / "warpheap")
+    check_types(python, home, PACKAGE / "tests" / "typed_program.py")
     return tested(python, [PACKAGE / "tests" / name for name in NUMBA_TESTS], home)
 
 
@@ -87,9 +89,8 @@ def link_a_program(python, home):
     print(succeed(home / "lists"))
 
 
-def check_types(python, source, home):
-    flags = ["--ignore-missing-imports", "--follow-imports=skip"]  # sources of other packages are not read
-    succeed(python, "-m", "mypy", *flags, f"--cache-dir={home / 'mypy'}", source)
+def check_types(python, home, source):
+    succeed(python, "-m", "mypy", "--strict", f"--config-file={PACKAGE / 'pyproject.toml'}", f"--cache-dir={home / 'mypy'}", source)
 
 
 def installed(python, home, negative):
@@ -108,14 +109,15 @@ def main():
             if not options.published:
                 faults = installed(python, home, options.self_test)
             elif options.self_test:
-                faults = check_types(python, home / "wrong.py", home)
+                succeed(python, "-m", "pip", "install", "-q", "--no-compile", "--no-deps", "--no-build-isolation", PACKAGE)
+                faults = check_types(python, home, home / "wrong.py")
             else:
                 faults = published(python, home)
         except compilers.Failed as failure:
             faults = [str(failure)]
     print("\n".join(faults or ["no fault"]))
     if options.self_test:
-        return 0 if faults and ("Incompatible return value" in faults[0] if options.published else faults[0].startswith("pytest ends with 1 ")) else 1
+        return 0 if faults and ("Incompatible types in assignment" in faults[0] if options.published else faults[0].startswith("pytest ends with 1 ")) else 1
     return 1 if faults else 0
 
 

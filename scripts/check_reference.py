@@ -19,7 +19,9 @@ From signatures and docstrings. [From Python](../docs/guide/python.md) is the gu
 
 
 def parsed(package, name):
-    return ast.parse((package / f"{name}.py").read_text())
+    """A module's stub, if it has one, or its source."""
+    stub = package / f"{name}.pyi"
+    return ast.parse((stub if stub.exists() else package / f"{name}.py").read_text())
 
 
 def definitions(tree):
@@ -27,21 +29,32 @@ def definitions(tree):
     return {node.name: node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
 
 
+def imported(tree):
+    """What a module has from others of the package: name to its module and its name there."""
+    imports = (node for node in tree.body if isinstance(node, ast.ImportFrom) and node.level == 1 and node.module)
+    return {alias.asname or alias.name: (node.module, alias.name) for node in imports for alias in node.names}
+
+
+def defined(package, module, name):
+    """The node of what a module defines. A class has the members of bases that are from other modules of the package."""
+    tree = parsed(package, module)
+    node, origins = definitions(tree).get(name), imported(tree)
+    if isinstance(node, ast.ClassDef):
+        for base in [each for each in node.bases if ast.unparse(each) in origins]:
+            node.bases.remove(base)
+            node.body += defined(package, *origins[ast.unparse(base)]).body
+    return node
+
+
 def exported(package, name):
-    """The public things of a module, in order: (name, node or None, module that defines it)."""
+    """The public things of a module, in order: (name, node or None)."""
     tree = parsed(package, name)
-    own, origins, listed = definitions(tree), {}, None
+    own, origins, listed = definitions(tree), imported(tree), None
     for node in tree.body:
-        if isinstance(node, ast.ImportFrom) and node.level == 1 and node.module:
-            origins.update({alias.asname or alias.name: (node.module, alias.name) for alias in node.names})
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) == "__all__":
             listed = ast.literal_eval(node.value)
     for public in listed if listed is not None else [found for found in own if not found.startswith("_")]:
-        node = own.get(public)
-        if node is None and public in origins:
-            module, original = origins[public]
-            node = definitions(parsed(package, module)).get(original)
-        yield public, node
+        yield public, defined(package, *origins.get(public, (name, public)))
 
 
 def signature(node, drop=0):
@@ -75,8 +88,7 @@ def described(module, name, node):
     if node is None:
         return
     if isinstance(node, ast.FunctionDef):
-        is_intrinsic = any(ast.unparse(decorator).endswith(".intrinsic") for decorator in node.decorator_list)
-        yield f"### `{full}{signature(node, is_intrinsic)}`"  # Numba passes the first argument
+        yield f"### `{full}{signature(node)}`"
         yield text(node)
         return
     made = definitions(node).get("__init__")
@@ -110,13 +122,14 @@ def faults(package):
 
 def negative_test():
     """A missing docstring."""
-    source = 'def f(x: int) -> int:\n    """Says."""\n\nclass Kind(ValueError):\n    """Is."""\n    def g(self, y): "Does."\n'
+    source = 'from .base import Base\n\ndef f(x: int) -> int:\n    """Says."""\n\nclass Kind(Base, ValueError):\n    """Is."""\n    def g(self, y): "Does."\n'
+    base = 'class Base:\n    def h(self): "Is inherited."\n'
     start = '"""Page."""\nfrom .part import f, Kind\n__all__ = ["f", "Kind"]\n'
-    with compilers.folder_of({"__init__.py": start, "part.py": source}) as package:
+    with compilers.folder_of({"__init__.py": start, "part.py": source, "base.py": base}) as package:
         content, wrong = reference(package)
         (package / "part.py").write_text(source.replace('"Does."', "pass"))
         planted = faults(package)
-    expected = ("warpheap.f(x: int) -> int", "Bases: `ValueError`", "#### `g(y)`", "Does.")
+    expected = ("warpheap.f(x: int) -> int", "Bases: `ValueError`", "#### `g(y)`", "Does.", "Is inherited.")
     wrong += [f"the page lacks {each}" for each in expected if each not in content]
     return wrong if len(planted) == 1 and "Kind.g" in planted[0] else [*wrong, f"of one missing docstring these were found: {planted}"]
 

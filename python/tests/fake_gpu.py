@@ -30,6 +30,7 @@ class FakeGpu:
         self.known = 0  # blocks are made of the pool's first bytes, up to here
         self.used_end = self.stays = 0  # what kernels will answer
         self.words = 0
+        self.streams: set[int] = set()  # beside the default one, and waiting for no other
 
     def install(self, monkeypatch) -> "FakeGpu":
         monkeypatch.setattr(driver, "load", lambda: self.bindings)
@@ -49,7 +50,7 @@ class FakeGpu:
         return getattr(self, name)(*arguments)
 
     def is_empty(self) -> bool:
-        return not (self.ranges or self.created or self.parts or self.buffers)
+        return not (self.ranges or self.created or self.parts or self.buffers or self.streams)
 
     def cuMemGetAllocationGranularity(self, memory, which):
         assert memory.type == self.bindings.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
@@ -129,6 +130,14 @@ class FakeGpu:
         """As a call does that is refused so many bytes, of a kernel that can lack `at_once` at one time."""
         words = (ctypes.c_uint64 * 2).from_address(self.words)
         words[0], words[1] = words[0] + nbytes, at_once
+
+    def cuStreamCreate(self, flags):
+        assert flags == self.bindings.CUstream_flags.CU_STREAM_NON_BLOCKING
+        self.streams.add(len(self.calls))
+        return len(self.calls)
+
+    def cuStreamDestroy(self, stream):
+        self.streams.remove(stream)
 
     def cuMemcpyHtoDAsync(self, to, begin, nbytes, stream):
         ctypes.memmove(to, begin, nbytes)

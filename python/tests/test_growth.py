@@ -2,6 +2,7 @@
 """Heaps with a limit: what is refused, and when memory comes and goes. The GPU is a fake one."""
 
 import gc
+import struct
 import threading
 import weakref
 
@@ -322,6 +323,7 @@ USES = {
     "committed_bytes": lambda grows: grows.committed_bytes,
     "requested_bytes": lambda grows: grows.requested_bytes,
     "check": lambda grows: grows.check(),
+    "statistics_now": lambda grows: grows.statistics_now(),
 }
 
 
@@ -407,3 +409,21 @@ def test_the_fake_gpu_sees_a_wrong_order(gpu, monkeypatch):
         monkeypatch.setattr(growth.GrowingPool, "_map", lambda *_: None)
         with pytest.raises(AssertionError):
             grows.grow(GRANULE)
+
+
+def test_statistics_of_now_are_read_on_a_stream_that_waits_for_no_other(gpu, monkeypatch):
+    counts, streams = warpheap.HeapStatistics(*range(11)), []
+    monkeypatch.setattr(driver, "copy_rows", lambda to, begin, nbytes, pitch, rows, stream: streams.append(stream))
+
+    def inspect(allocator, what, handle, pool_bytes, metadata_bytes, read):
+        read(0, handle, 8, 8, 1)
+        return struct.pack("<11Q", *counts)
+
+    monkeypatch.setattr(inspection, "inspect", inspect)
+    with small_heap() as heap:
+        assert heap.statistics() == heap.statistics_now() == heap.statistics_now() == counts
+        (apart,) = gpu.streams
+        assert streams == [0, apart, apart]
+    assert gpu.is_empty()
+    with pytest.raises(warpheap.ClosedHeapError):
+        heap.statistics_now()

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What statistics(), check() and live() say of heaps that kernels have used."""
 
+import ctypes
+
 import numpy
 import pytest
 
@@ -75,6 +77,53 @@ def test_a_reference_that_was_overwritten_is_told():
             heap.statistics()
         memory[begin : begin + 16] = kept
         assert heap.check() == []
+
+
+SPINNING = """
+extern "C" __global__ void spin(volatile unsigned* told) {
+  if (threadIdx.x == 0) {
+    told[0] = 1;  // it runs
+    for (long long end = clock64() + 20000000000ll; !told[1] && clock64() < end;);
+    told[2] = told[1];
+  }
+  __syncthreads();
+}
+"""
+
+
+def test_statistics_come_while_a_kernel_runs_everywhere():
+    """A kernel holds every multiprocessor until the host has seen the counts."""
+    address = cupy.cuda.runtime.hostAlloc(64, 2)  # mapped
+    told = numpy.frombuffer((ctypes.c_uint32 * 16).from_address(address), numpy.uint32)
+    told[:] = 0
+    spin, count = cupy.RawKernel(SPINNING, "spin"), cupy.cuda.Device().attributes["MultiProcessorCount"]
+    try:
+        with warpheap.Heap(64 * MIB) as heap:
+            got = take_blocks(heap)
+            heap.statistics_now()  # compiles what it needs
+            spin((2 * count,), (1024,), (numpy.uint64(address),))
+            while not told[0]:
+                pass
+            counts = heap.statistics_now()
+            running = told[2] == 0
+            told[1] = 1
+            cupy.cuda.Device().synchronize()
+            assert running and told[2] == 1, "the kernel did not wait for the host"
+            assert counts == heap.statistics() and counts.live_blocks == THREADS
+            assert give_blocks(heap, got) == 0
+    finally:
+        cupy.cuda.runtime.freeHost(address)
+
+
+def test_statistics_come_while_kernels_allocate():
+    with warpheap.Heap(256 * MIB) as heap:
+        heap.statistics_now()
+        for _ in range(20):
+            got = take_blocks(heap)
+            counts = heap.statistics_now()
+            assert 0 <= counts.live_blocks <= THREADS and counts.pool_bytes == heap.nbytes
+            assert heap.statistics().live_blocks == THREADS
+            assert give_blocks(heap, got) == 0
 
 
 def test_work_on_the_stream_comes_first():

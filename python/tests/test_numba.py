@@ -4,6 +4,7 @@
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import types as python_types
@@ -110,7 +111,68 @@ def test_a_view_has_elements_of_a_type(package):
     def kernel(heap, out):
         array(heap.malloc(64), 8, 3)[0] = 1
 
-    with pytest.raises(Exception, match=r"array\(\) takes a type such as numpy.int64"):
+    def another(heap, out):
+        heap.new(out, 8)[0] = 1
+
+    for function, kernel in (("array", kernel), ("new", another)):
+        with pytest.raises(Exception, match=rf"{function}\(\).* takes a type such as numpy.int64"):
+            package.ptx(kernel, package.whn.HeapType(), package.types.int64[::1])
+
+
+def writes_to_a_new_array_without_reading(package):
+    def kernel(heap, out):
+        node = heap.new(numpy.int64, 4)
+        if node.size == 0:
+            return
+        node[out.size - 5] = 77
+        node[0] = out[0]
+        if out[1] != 0:
+            node[2] = out[1]
+        out[2] = 5
+
+    return kernel
+
+
+def test_what_is_written_to_a_new_array_is_stored(package):
+    ptx = package.ptx(writes_to_a_new_array_without_reading(package), package.whn.HeapType(), package.types.int64[::1])
+    assert len(re.findall(r"^\s*(?:@%p\d+ )?st\.(?!param)", ptx, re.MULTILINE)) == 4, ptx
+
+
+RECORD = numpy.dtype([("key", numpy.int32), ("value", numpy.float64)], align=True)
+
+
+def use_of_new_arrays(package):
+    def kernel(heap, out):
+        counts = heap.new(numpy.int32, 10)
+        counts[9] = 4
+        records = heap.new(RECORD, count=out.size)
+        records[1]["value"] = 2.5
+        waves = heap.new(dtype=numpy.complex128, count=2)
+        waves[1] = 3
+        out[0] = len(counts) + counts[9] + len(records) + len(waves)
+        out[1] = int(records[1]["value"] * 2 + waves[1].real)
+        out[2] = heap.new(numpy.float64, -1).size + heap.new(numpy.float64, 1 << 61).size + heap.new(numpy.int8, 0).size
+        out[3] = heap.new(numpy.float64, (1 << 61) + 1).size  # 8 bytes, were the product not checked
+        heap.free(counts)
+        heap.free(records)
+        heap.free(waves)
+        heap.free(heap.new(numpy.int8, -1))
+
+    return kernel
+
+
+def test_arrays_are_new_in_blocks_of_their_own(package):
+    kernel = use_of_new_arrays(package)
+    ptx = package.ptx(kernel, package.whn.HeapType("halloc"), package.types.int64[::1])
+    for method in ("new", "free"):
+        assert f"warpheap_numba_halloc_{method}" in ptx
+
+
+def test_a_count_is_an_integer(package):
+    def kernel(heap, out):
+        heap.new(numpy.float64, 1.5)
+
+    with pytest.raises(Exception, match=r"new\(\) of a heap takes a count, an integer"):
         package.ptx(kernel, package.whn.HeapType(), package.types.int64[::1])
 
 
@@ -154,7 +216,7 @@ def test_an_address_must_be_an_integer(package):
     array = package.whn.array
 
     def free(heap, out):
-        heap.free(out)
+        heap.free(1.5)
 
     def view(heap, out):
         array(1.5, 8, numpy.float64)
@@ -216,6 +278,16 @@ def test_every_method_works_in_a_kernel(package):
 
 
 @pytest.mark.gpu
+def test_new_arrays_hold_their_contents_and_are_freed(package):
+    out = package.cuda.to_device(numpy.full(7, 99, numpy.int64))
+    with warpheap.Heap(64 << 20) as heap:
+        package.jit(use_of_new_arrays(package))[1, 1](heap, out)
+        assert out.copy_to_host()[:4].tolist() == [10 + 4 + 7 + 2, 8, 0, 0]
+        counts = heap.statistics()
+        assert (counts.live_blocks, counts.double_frees, counts.foreign_frees) == (0, 0, 0)
+
+
+@pytest.mark.gpu
 def test_another_kernel_reads_what_was_written_to_a_view(package):
     array = package.whn.array
 
@@ -268,7 +340,36 @@ def run(*arguments, **environment):
     return subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True, env=os.environ | environment)
 
 
-EXAMPLES = pathlib.Path(__file__).parent.parent / "examples"
+TESTS = pathlib.Path(__file__).parent
+EXAMPLES = TESTS.parent / "examples"
+
+
+# Numba's cache is beside the program, which is a copy for that.
+def test_a_kernel_is_found_in_the_cache_until_our_code_changes(package, tmp_path):
+    program = shutil.copy(TESTS / "cached_kernel.py", tmp_path)
+    path = os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])
+    for change, found in (("", "0 hits, 1 misses"), ("", "1 hits, 0 misses"), ("//", "0 hits, 1 misses")):
+        done = run(program, package.name, change, PYTHONPATH=path, NUMBA_CACHE_DIR=str(tmp_path / "kernels"))
+        assert done.returncode == 0, done.stderr
+        first, around, inside = done.stdout.splitlines()
+        assert first == found
+        assert around.startswith("a kernel with a heap around it cannot be cached") and inside.startswith("a heap cannot be pickled")
+
+
+def test_a_kernel_with_another_malloc_is_not_cached(package):
+    files = package.whn.replace_malloc(heap_that_is_open())
+    with pytest.raises(Exception, match=r"replace_malloc\(\) cannot be cached|linking files"):
+        if package.name == "numba":
+            from numba.cuda.codegen import CUDACodeLibrary
+
+            library = CUDACodeLibrary(None, "library")
+            library._linking_files.update(files)
+            library._reduce_states()
+        else:
+            from numba_cuda_mlir.caching import MLIRCacheImpl
+
+            result = python_types.SimpleNamespace(metadata={"targetoptions": {"link": files}})
+            object.__new__(MLIRCacheImpl).check_cachable(result)
 
 ARRAYS_IN_A_KERNEL = """
 import sys

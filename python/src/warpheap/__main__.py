@@ -20,6 +20,7 @@ from . import driver
 from .allocators import HEADERS, WITH_LIMIT, grows, type_of
 from .cache import cache_folder
 from .compiler import compile, compile_functions, nvrtc_version
+from .heap_arguments import simulates
 from .setup_kernels import setup_source
 
 PACKAGES = ("cuda-bindings", "cuda-core", "numpy", "numba-cuda", "numba_cuda_mlir", "cupy-cuda12x", "cupy-cuda13x", "torch")
@@ -106,6 +107,9 @@ def _driver_version() -> str:
 
 def _devices() -> list[int]:
     """Prints what GPUs there are. None is no failure: the functions can still be compiled for one."""
+    if simulates():
+        print("NUMBA_ENABLE_CUDASIM is set, so heaps are the host's; code is compiled for sm_90")
+        return []
     try:
         driver.device_number(0)
         cuda = driver.call("cuDriverGetVersion")

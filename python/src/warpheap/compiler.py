@@ -11,6 +11,7 @@ import hashlib
 import pathlib
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from . import cache
 from .allocators import HEADERS, type_of
@@ -40,7 +41,7 @@ def headers_digest() -> str:
 
 
 @functools.cache
-def _nvrtc():
+def _nvrtc() -> tuple[Any, tuple[int, int]]:
     remedy = "install warpheap[cu13] or warpheap[cu12], whichever fits the driver"
     try:
         from cuda.bindings import nvrtc
@@ -102,7 +103,7 @@ def compile(source: str, arch: str, format: str = "ltoir", options: Sequence[str
     return result
 
 
-def _check_text(text, what: str) -> None:
+def _check_text(text: object, what: str) -> None:
     if not isinstance(text, str):
         raise TypeError(f"{what} is {text!r}, and must be a string")
     if "\0" in text:
@@ -129,7 +130,7 @@ def compile_functions(arch: str, allocator: str = "slab_bitmap", prefix: str = "
     return compile(source, arch, format)
 
 
-def _compile(nvrtc, source: str, options: list[str], getter: str) -> bytes:
+def _compile(nvrtc: Any, source: str, options: list[str], getter: str) -> bytes:
     status, program = nvrtc.nvrtcCreateProgram(source.encode(), b"warpheap.cu", 0, [], [])
     if int(status):
         raise CompileError(f"nvrtcCreateProgram: {status}")
@@ -143,11 +144,11 @@ def _compile(nvrtc, source: str, options: list[str], getter: str) -> bytes:
         nvrtc.nvrtcDestroyProgram(program)
 
 
-def _read(nvrtc, program, getter: str) -> bytes:
+def _read(nvrtc: Any, program: Any, getter: str) -> bytes:
     status, size = getattr(nvrtc, getter + "Size")(program)
     if int(status):
         raise CompileError(f"{getter}Size: {status}")
-    buffer = b" " * size
+    buffer = bytes(int(size))
     (status,) = getattr(nvrtc, getter)(program, buffer)
     if int(status):
         raise CompileError(f"{getter}: {status}")

@@ -4,6 +4,8 @@
 import contextlib
 import functools
 import os
+from collections.abc import Iterator
+from typing import Any
 
 from .errors import CudaError, NoDeviceError, OutOfMemoryError, VersionMismatchError
 
@@ -11,7 +13,7 @@ _process: int | None = None  # that initialised the driver
 
 
 @functools.cache
-def load():
+def load() -> Any:
     """The bindings' module, with the driver initialised."""
     try:
         from cuda.bindings import driver
@@ -30,7 +32,7 @@ def load():
     return driver
 
 
-def call(name: str, *arguments):
+def call(name: str, *arguments: Any) -> Any:
     """What the function answers beside its status; an error if the status is one."""
     driver = load()
     status, *answer = getattr(driver, name)(*arguments)
@@ -69,13 +71,13 @@ def check_compiler(nvrtc: tuple[int, int], known: tuple[int, int]) -> None:
 
 
 @functools.cache
-def primary_context(device: int):
+def primary_context(device: int) -> Any:
     """The context that CUDA's runtime, Numba, CuPy and PyTorch use. It is never released."""
     return call("cuDevicePrimaryCtxRetain", call("cuDeviceGet", device))
 
 
 @contextlib.contextmanager
-def current(device: int):
+def current(device: int) -> Iterator[None]:
     """Makes the device's primary context the thread's, for as long as the block runs."""
     call("cuCtxPushCurrent", primary_context(device))
     try:
@@ -105,7 +107,7 @@ def copy_rows(to: int, begin: int, nbytes: int, pitch: int, rows: int, stream: i
 def attribute(device: int, name: str) -> int:
     """An attribute of the device, such as "MULTIPROCESSOR_COUNT"."""
     attributes = load().CUdevice_attribute
-    return call("cuDeviceGetAttribute", getattr(attributes, f"CU_DEVICE_ATTRIBUTE_{name}"), device)
+    return int(call("cuDeviceGetAttribute", getattr(attributes, f"CU_DEVICE_ATTRIBUTE_{name}"), device))
 
 
 def architecture(device: int | None = None) -> str:
@@ -115,7 +117,7 @@ def architecture(device: int | None = None) -> str:
     return f"sm_{major}{minor}"
 
 
-def stream_number(stream) -> int:
+def stream_number(stream: object) -> int:
     """A stream as a number: an integer, or an object of cuda.core, CuPy, Numba or PyTorch."""
     try:
         number = _number_of(stream)
@@ -128,7 +130,7 @@ def stream_number(stream) -> int:
     return number
 
 
-def _number_of(stream) -> int | None:
+def _number_of(stream: Any) -> int | None:
     if stream is None or isinstance(stream, int):
         return stream or 0
     if hasattr(stream, "__cuda_stream__"):

@@ -6,6 +6,7 @@ tells the heap of it, and unmapped after a kernel has taken it out of the heap: 
 """
 
 import ctypes
+from collections.abc import Callable
 from typing import NamedTuple
 
 from . import driver
@@ -93,14 +94,14 @@ class GrowingPool:
         """Bytes that refused calls have requested, a sum that only rises."""
         return self._word(UNMET)
 
-    def grow(self, nbytes: int, tell) -> int:
+    def grow(self, nbytes: int, tell: Callable[..., None]) -> int:
         """Maps and tells of `nbytes` bytes more, or of all below the limit. Returns how many."""
         before = self.committed
         self.commit(nbytes)
         self._tell(tell)
         return self.committed - before
 
-    def poll(self, tell) -> int:
+    def poll(self, tell: Callable[..., None]) -> int:
         """Maps and tells of what calls have requested since the last time, as far as there is memory, but of no more than
         they lacked at one time (growth_state G4). Returns how many bytes."""
         before, requested = self.committed, self.requested()
@@ -115,7 +116,7 @@ class GrowingPool:
         self._tell(tell)
         return self.committed - before
 
-    def trim(self, tell, ask) -> int:
+    def trim(self, tell: Callable[..., None], ask: Callable[..., int]) -> int:
         """Takes the parts at the end that nobody uses out of the heap, and unmaps them. Returns how many bytes."""
         self._tell(tell)  # what the heap does not know of would count as used
         before = self.committed
@@ -146,7 +147,7 @@ class GrowingPool:
         if self._words:
             driver.call("cuMemFreeHost", self._words)
 
-    def _tell(self, tell) -> None:
+    def _tell(self, tell: Callable[..., None]) -> None:
         if self._told != self.committed:
             for kernel in ("extend", "note_added"):
                 tell(kernel, self._told, self.committed)

@@ -9,22 +9,26 @@ heap/c_inspection.hpp how the host looks into a heap.
 import contextlib
 import ctypes
 import functools
-import operator
 import sys
 import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import driver, inspection
-from .allocators import growing, grows, type_of
 from .errors import ClosedHeapError, CudaError, DamagedHeapError, GrowthError, HeapSizeError, WarpheapError
-from .growth import MOST_BYTES, GrowingPool, Growth
-from .memory import checked, lent
+from .growth import GrowingPool, Growth
+from .heap_arguments import MINIMUM_BYTES, HeapArguments, block_size, simulates, whole_number
+from .kernel_methods import KernelMethods
+from .memory import LentMemory, checked, lent
 from .setup_kernels import Record, kernels
 from .virtual_memory import granularity
 
-MINIMUM_BYTES = 1 << 20
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+LIVE_BLOCK = [("address", "u8"), ("size", "u8")]  #: the type of a live block
 _BLOCKS = 64  # of a kernel that tells a heap of growth
 
 
@@ -54,30 +58,7 @@ def _release_unclosed(device: int, context: int, owned: list[Callable[[], object
         warnings.warn(f"a heap that was not closed keeps memory of device {device}: {problem}", RuntimeWarning, stacklevel=1)
 
 
-def _whole_number(value, what: str) -> int:
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise TypeError(f"{what} is {value!r}, and must be a whole number") from None
-
-
-def _sizes(nbytes, allocator, memory, limit, chunk) -> Growth | None:
-    """Those of a pool that grows, if it does. An error if the arguments contradict each other."""
-    if limit is None:
-        if chunk is not None:
-            raise GrowthError(f"a chunk of {chunk} bytes is for a heap with a limit")
-        if grows(allocator):
-            raise GrowthError(f"{allocator} is the allocator of heaps with a limit")
-        return None
-    growing(allocator)
-    if memory is not None:
-        raise GrowthError("memory of yours has one size: leave out `limit`, or `memory`")
-    sizes = Growth(nbytes, _whole_number(limit, "limit"), 0 if chunk is None else _whole_number(chunk, "chunk"))
-    sizes.check()
-    return sizes
-
-
-class Heap:
+class Heap(KernelMethods):
     """A heap in device memory, from which kernels allocate.
 
     nbytes     size of the pool that blocks come from; metadata comes on top. With `memory`: how many
@@ -91,6 +72,8 @@ class Heap:
                pool has one size
     chunk      how much grow(), poll() and trim() map or unmap at a time; a 32nd of the limit if None
 
+    In a process with NUMBA_ENABLE_CUDASIM=1 it is a heap in the host's memory, for kernels in Numba's simulator.
+
     The heap must outlive every kernel that uses it: close it, or let go of it, when none is running.
     It belongs to the device's primary context, as Numba's, CuPy's and PyTorch's memory does.
 
@@ -98,30 +81,29 @@ class Heap:
     ClosedHeapError. So a signal handler, which runs amid a call, must not use the heap.
     """
 
+    _pool_bytes: int
+    _metadata_bytes: int
+    _handle: int
+
+    def __new__(cls, *_: object, **__: object) -> "Heap":
+        if cls is Heap and simulates():
+            from .simulated_heap import SimulatedHeap
+
+            cls = SimulatedHeap
+        return object.__new__(cls)
+
     def __init__(
         self,
         nbytes: int | None,
         allocator: str = "slab_bitmap",
         device: int | None = None,
-        stream=None,
-        memory=None,
+        stream: object = None,
+        memory: object = None,
         limit: int | None = None,
         chunk: int | None = None,
     ):
-        type_of(allocator)
-        if nbytes is not None:
-            nbytes = _whole_number(nbytes, "nbytes")
-        elif memory is None:
-            raise TypeError("nbytes is None, which is possible only with memory")
-        sizes = _sizes(nbytes, allocator, memory, limit, chunk)
-        if sizes is not None:
-            allocator = growing(allocator)
-        elif nbytes is not None and not MINIMUM_BYTES <= nbytes < MOST_BYTES:
-            raise HeapSizeError(f"heap of {nbytes} bytes: the least is {MINIMUM_BYTES}, the most {MOST_BYTES - 1}")
-        if device is not None:
-            device = _whole_number(device, "device")
-        stream = driver.stream_number(stream)
-        given = None if memory is None else lent(memory, stream)
+        nbytes, allocator, device, number, sizes = HeapArguments.checked(nbytes, allocator, device, stream, memory, limit, chunk)
+        given = None if memory is None else lent(memory, number)
         self._allocator, self._memory = allocator, given
         self._device = driver.device_number(device)
         if given is not None:
@@ -129,6 +111,7 @@ class Heap:
         self._growth: GrowingPool | None = None
         self._owned: list[Callable[[], object]] = []  # what gives each thing back
         self._closed = False
+        self._apart = 0  # a stream that waits for no other, if there is one
         self._lock = threading.Lock()  # of whoever uses or closes the heap
         with driver.current(self._device):
             self._context = driver.context_number()
@@ -136,19 +119,19 @@ class Heap:
         self._finalizer.atexit = False  # the driver frees all when the process ends
         try:
             self._functions = kernels(self._device, self._context, allocator)
-            with driver.current(self._device):
+            with self._on_device():
                 if given is not None and given.stream:
                     driver.call("cuStreamSynchronize", given.stream)
-                self._place(nbytes, given, sizes, stream)
+                self._place(nbytes, given, sizes, number)
         except BaseException:
             self.__exit__(*sys.exc_info())
             raise
 
-    def _place(self, nbytes, given, sizes, stream) -> None:
+    def _place(self, nbytes: int | None, given: LentMemory | None, sizes: Growth | None, stream: int) -> None:
         record = Record(multiprocessors=driver.attribute(self._device, "MULTIPROCESSOR_COUNT"))
         self._record = self._acquire(ctypes.sizeof(record))
         self._write(record, stream)
-        pool = nbytes if given is None else MINIMUM_BYTES
+        pool = MINIMUM_BYTES if given is not None or nbytes is None else nbytes
         if sizes is not None:
             sizes = sizes.in_granules(granularity(self._device))
             pool = sizes.limit
@@ -173,7 +156,7 @@ class Heap:
         self._initialize(stream)
         driver.call("cuStreamSynchronize", stream)
 
-    def _reserve(self, sizes, record, stream) -> int:
+    def _reserve(self, sizes: Growth, record: Record, stream: int) -> int:
         """The addresses of a pool that grows, of which the record is then told."""
         self._growth = growth = GrowingPool(self._device, sizes, record.whole_bytes)
         self._owned.append(growth.release)
@@ -181,11 +164,11 @@ class Heap:
         self._write(record, stream)
         return growth.begin
 
-    def _refuse(self, record, nbytes: int) -> None:
+    def _refuse(self, record: Record, nbytes: int) -> None:
         if record.refused:
             raise HeapSizeError(f"{self._allocator} cannot manage {nbytes} bytes on device {self._device}")
 
-    def _initialize(self, stream) -> None:
+    def _initialize(self, stream: int) -> None:
         for begin, value, size in self._fills:
             if size:
                 driver.call("cuMemsetD8Async", begin, value, size, stream)
@@ -196,31 +179,37 @@ class Heap:
         self._owned.append(functools.partial(driver.call, "cuMemFree", address))
         return address
 
-    def _write(self, record, stream) -> None:
+    def _write(self, record: Record, stream: int) -> None:
         driver.call("cuMemcpyHtoDAsync", self._record, ctypes.addressof(record), ctypes.sizeof(record), stream)
         driver.call("cuStreamSynchronize", stream)
 
-    def _read(self, stream) -> Record:
+    def _read(self, stream: int) -> Record:
         record = Record()
         driver.call("cuMemcpyDtoHAsync", ctypes.addressof(record), self._record, ctypes.sizeof(record), stream)
         driver.call("cuStreamSynchronize", stream)
         return record
 
-    def _launch(self, name: str, threads: int, stream, values, types, blocks: int = 1) -> None:
+    def _launch(
+        self, name: str, threads: int, stream: int, values: tuple[int, ...], types: tuple[Any, ...], blocks: int = 1
+    ) -> None:
         types = tuple(kind or ctypes.c_void_p for kind in types)
         driver.call("cuLaunchKernel", self._functions[name], blocks, 1, 1, threads, 1, 1, 0, stream, (values, types), 0)
 
-    def _tell(self, stream, name: str, *values: int) -> None:
+    def _tell(self, stream: int, name: str, *values: int) -> None:
         """Launches a kernel of heap/kernel_growth.hpp."""
         types = (None, *(ctypes.c_uint64 for _ in values))
         self._launch(name, 256, stream, (self._record, *values), types, _BLOCKS)
 
-    def _ask(self, stream, name: str, *values: int) -> int:
+    def _ask(self, stream: int, name: str, *values: int) -> int:
         """Launches such a kernel, waits for it, and returns what it answers."""
         answer = Record.answer
         driver.call("cuMemsetD8Async", self._record + answer.offset, 0, answer.size, stream)
         self._tell(stream, name, *values)
-        return self._read(stream).answer
+        return int(self._read(stream).answer)
+
+    def _on_device(self) -> contextlib.AbstractContextManager[None]:
+        """As long as it lasts, the device's primary context is the thread's."""
+        return driver.current(self._device)
 
     @contextlib.contextmanager
     def _held_open(self) -> Iterator[None]:
@@ -234,7 +223,8 @@ class Heap:
         with self._held_open():
             if self._growth is None:
                 raise GrowthError("the heap was made without a limit, so its pool has one size")
-            yield self._growth
+            with self._on_device():
+                yield self._growth
 
     def _check_open(self) -> None:
         if self._closed:
@@ -271,41 +261,41 @@ class Heap:
         """Whether close() was called."""
         return self._closed
 
-    def reset(self, stream=None) -> None:
+    def reset(self, stream: object = None) -> None:
         """Frees every block at once, in order on the stream; does not wait."""
-        stream = driver.stream_number(stream)
-        with self._held_open(), driver.current(self._device):
-            self._initialize(stream)
+        number = driver.stream_number(stream)
+        with self._held_open(), self._on_device():
+            self._initialize(number)
 
-    def grow(self, nbytes: int, stream=None) -> int:
+    def grow(self, nbytes: int, stream: object = None) -> int:
         """Maps at least `nbytes` bytes more of the pool, or all below its limit, and makes blocks of them in order on the stream.
 
         Does not wait; kernels that use the heap may be running. Returns how many bytes were mapped: whole
         chunks. If the device lacks the memory, raises OutOfMemoryError and changes nothing.
         """
-        nbytes, stream = _whole_number(nbytes, "nbytes"), driver.stream_number(stream)
+        nbytes, number = whole_number(nbytes, "nbytes"), driver.stream_number(stream)
         if nbytes < 0:
             raise HeapSizeError(f"growth by {nbytes} bytes: the least is 0")
-        with self._pool_that_grows() as growth, driver.current(self._device):
-            return growth.grow(nbytes, functools.partial(self._tell, stream))
+        with self._pool_that_grows() as growth:
+            return growth.grow(nbytes, functools.partial(self._tell, number))
 
-    def poll(self, stream=None) -> int:
+    def poll(self, stream: object = None) -> int:
         """Grows by what calls were refused since the last poll(), as far as there is memory, in order on the stream.
 
         A thread that tries again and again counts once, with its kernel's largest refused request.
 
         Does not wait, and looks at one word if nothing was refused. Returns how many bytes were mapped.
         """
-        stream = driver.stream_number(stream)
-        with self._pool_that_grows() as growth, driver.current(self._device):
-            return growth.poll(functools.partial(self._tell, stream))
+        number = driver.stream_number(stream)
+        with self._pool_that_grows() as growth:
+            return growth.poll(functools.partial(self._tell, number))
 
     def trim(self) -> int:
         """Gives back the chunks at the end of the pool in which no block is live, but none that the pool had at first.
 
         Waits for the default stream. No kernel may use the heap. Returns how many bytes were given back.
         """
-        with self._pool_that_grows() as growth, driver.current(self._device):
+        with self._pool_that_grows() as growth:
             return growth.trim(functools.partial(self._tell, 0), functools.partial(self._ask, 0))
 
     @property
@@ -320,42 +310,49 @@ class Heap:
         with self._pool_that_grows() as growth:
             return growth.requested()
 
-    def available_slots(self, nbytes: int, stream=None) -> int:
+    def available_slots(self, nbytes: int, stream: object = None) -> int:
         """How many blocks of `nbytes` bytes could be allocated now, in order on the stream. Exact while no kernel uses the heap."""
-        nbytes = _whole_number(nbytes, "nbytes")
-        if not 0 <= nbytes < 1 << 64:
-            raise HeapSizeError(f"blocks of {nbytes} bytes: the size must be in 0 to 2**64 - 1")
-        stream = driver.stream_number(stream)
-        with self._held_open(), driver.current(self._device):
-            self._launch("count", 32, stream, (self._record, nbytes), (None, ctypes.c_uint64))
-            return self._read(stream).available
+        nbytes, number = block_size(nbytes), driver.stream_number(stream)
+        with self._held_open(), self._on_device():
+            self._launch("count", 32, number, (self._record, nbytes), (None, ctypes.c_uint64))
+            return int(self._read(number).available)
 
-    def statistics(self, stream=None) -> inspection.HeapStatistics:
+    def statistics(self, stream: object = None) -> inspection.HeapStatistics:
         """Counts of the heap, in order on the stream. Exact while no kernel uses the heap."""
-        return inspection.statistics_of(self._inspect("statistics", stream))
+        return inspection.statistics_of(self._inspect("statistics", driver.stream_number(stream)))
 
-    def check(self, stream=None) -> list[str]:
+    def statistics_now(self) -> inspection.HeapStatistics:
+        """Counts of the heap while kernels use it. Waits for none of them.
+
+        The metadata is copied while it changes, so a call in progress may be counted, or half of it, or not.
+        """
+        with self._held_open(), self._on_device():
+            if not self._apart:
+                self._apart = int(driver.call("cuStreamCreate", driver.load().CUstream_flags.CU_STREAM_NON_BLOCKING))
+                self._owned.append(functools.partial(driver.call, "cuStreamDestroy", self._apart))
+        return inspection.statistics_of(self._inspect("statistics", self._apart))
+
+    def check(self, stream: object = None) -> list[str]:
         """A line for each violated invariant, in order on the stream; none if all is well. No kernel may use the heap."""
         try:
-            return self._inspect("check", stream).decode().splitlines()
+            return self._inspect("check", driver.stream_number(stream)).decode().splitlines()
         except DamagedHeapError as problem:
             return [str(problem)]
 
-    def live(self, stream=None):
+    def live(self, stream: object = None) -> "NDArray[Any]":
         """The live blocks, in order on the stream, as a NumPy array with the fields "address" and "size", in bytes.
 
         Addresses rise. Exact while no kernel uses the heap.
         """
         import numpy
 
-        return numpy.frombuffer(self._inspect("live", stream), [("address", numpy.uint64), ("size", numpy.uint64)])
+        return numpy.frombuffer(self._inspect("live", driver.stream_number(stream)), numpy.dtype(LIVE_BLOCK))
 
-    def _inspect(self, what: str, stream) -> bytes:
+    def _inspect(self, what: str, stream: int) -> bytes:
         self._check_open()
-        stream = driver.stream_number(stream)
 
         def read(to: int, begin: int, nbytes: int, pitch: int, rows: int) -> None:
-            with self._held_open(), driver.current(self._device):
+            with self._held_open(), self._on_device():
                 driver.copy_rows(to, begin, nbytes, pitch, rows, stream)
 
         return inspection.inspect(self._allocator, what, self._handle, self._pool_bytes, self._metadata_bytes, read)
@@ -376,7 +373,7 @@ class Heap:
         self._check_open()
         return self
 
-    def __exit__(self, kind, *_) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Closes the heap. An error of the block is not replaced by one of close(), which is then a warning."""
         try:
             self.close()
@@ -384,6 +381,9 @@ class Heap:
             if kind is None:
                 raise
             warnings.warn(f"close() failed: {problem}", RuntimeWarning, stacklevel=2)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a heap cannot be pickled or cached: its memory is this process's. Pass it to the kernel as an argument")
 
     def __repr__(self) -> str:
         size = f"{self._growth.committed} of {self._pool_bytes}" if self._growth else f"{self._pool_bytes}"

@@ -18,6 +18,7 @@ import shutil
 import struct
 import subprocess
 import tempfile
+from collections.abc import Callable
 from typing import NamedTuple
 
 from . import cache
@@ -37,7 +38,7 @@ _NEEDS = "statistics(), check() and live() need a C++20 compiler, such as g++ 12
 
 
 class HeapStatistics(NamedTuple):
-    """Counts of a quiet heap. Bytes count whole blocks."""
+    """Counts of a heap. Bytes count whole blocks."""
 
     pool_bytes: int  #: memory that blocks are made of
     metadata_bytes: int  #: everything beside it
@@ -68,15 +69,15 @@ class InspectedHeap(ctypes.Structure):
     ]
 
 
-def inspect(allocator: str, what: str, handle: int, pool_bytes: int, metadata_bytes: int, read) -> bytes:
+def inspect(allocator: str, what: str, handle: int, pool_bytes: int, metadata_bytes: int, read: Callable[[int, int, int, int, int], None]) -> bytes:
     """The answer to `what`, which is "statistics", "check" or "live".
 
     `read(to, begin, nbytes, pitch, rows)` copies rows of device memory to the host.
     """
-    answer, problems = [], []
+    answer: list[bytes] = []
+    problems: list[BaseException] = []
 
-    @_READ
-    def copy(*arguments):
+    def copy(*arguments: int) -> int:
         try:
             read(*arguments)
         except BaseException as problem:  # must not pass through C++
@@ -84,12 +85,11 @@ def inspect(allocator: str, what: str, handle: int, pool_bytes: int, metadata_by
             return 1
         return 0
 
-    @_GIVE
-    def keep(address, nbytes):
+    def keep(address: int, nbytes: int) -> None:
         answer.append(ctypes.string_at(address, nbytes) if nbytes else b"")
 
     function = getattr(library(allocator), f"warpheap_{what}")
-    result = function(ctypes.byref(InspectedHeap(handle, pool_bytes, metadata_bytes, copy, keep)))
+    result = function(ctypes.byref(InspectedHeap(handle, pool_bytes, metadata_bytes, _READ(copy), _GIVE(keep))))
     if problems:
         raise problems[0]
     if result == 2:

@@ -8,7 +8,8 @@
 
 import ctypes
 import operator
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from . import driver
 from .errors import CudaError, HeapSizeError, MemoryArgumentError
@@ -56,7 +57,7 @@ class _VersionedTensor(ctypes.Structure):
     ]
 
 
-def lent(memory, stream: int = 0) -> LentMemory:
+def lent(memory: Any, stream: int = 0) -> LentMemory:
     """What `memory` describes. Work of the owner is done, or comes before what is put on the stream."""
     interface = _asked(memory, lambda: getattr(memory, "__cuda_array_interface__", None))
     if interface is not None:
@@ -72,7 +73,7 @@ def lent(memory, stream: int = 0) -> LentMemory:
     raise TypeError(f"{type(memory).__name__} has no __cuda_array_interface__, no __dlpack__, and no ptr and size")
 
 
-def _lent(address: int, nbytes: int, memory, owner=None, stream: int | None = None) -> LentMemory:
+def _lent(address: int, nbytes: int, memory: object, owner: object = None, stream: int | None = None) -> LentMemory:
     if not 0 <= address <= address + nbytes <= 1 << 64:
         raise MemoryArgumentError(f"{type(memory).__name__} has {nbytes} bytes at {address:#x}, which can be no memory")
     return LentMemory(address, nbytes, owner or memory, stream)
@@ -96,7 +97,7 @@ def checked(given: LentMemory, nbytes: int | None, device: int) -> LentMemory:
     return given if nbytes is None else given._replace(nbytes=nbytes)
 
 
-def _asked(memory, question):
+def _asked(memory: object, question: Callable[[], Any]) -> Any:
     """What the memory's owner answers. PyTorch refuses tensors that require grad in words of its own."""
     try:
         return question()
@@ -104,7 +105,7 @@ def _asked(memory, question):
         raise MemoryArgumentError(f"{type(memory).__name__} does not lend its memory: {problem}") from problem
 
 
-def _of_array(memory, interface) -> LentMemory:
+def _of_array(memory: object, interface: Any) -> LentMemory:
     try:
         (address, read_only), item = interface["data"], int(interface["typestr"][2:])
         address, stream, strides = int(address or 0), interface.get("stream"), interface.get("strides")
@@ -120,7 +121,7 @@ def _of_array(memory, interface) -> LentMemory:
     return _lent(address, _extent(shape, strides, item), memory, stream=stream)
 
 
-def _capsule_of(memory, stream: int):
+def _capsule_of(memory: Any, stream: int) -> Any:
     _check_kind(_asked(memory, lambda: int(memory.__dlpack_device__()[0])))
     stream = stream or 1  # 1 is the default stream in DLPack
     try:
@@ -131,7 +132,7 @@ def _capsule_of(memory, stream: int):
         raise MemoryArgumentError(f"{type(memory).__name__} does not lend its memory: {problem}") from problem
 
 
-def _of_capsule(capsule, memory) -> LentMemory:
+def _of_capsule(capsule: object, memory: object) -> LentMemory:
     """The capsule is read and kept, and not consumed: its destructor gives the tensor back."""
     name = _capsule_name(capsule)
     if name == b"dltensor":
@@ -163,7 +164,7 @@ def _check_kind(kind: int) -> None:
         raise MemoryArgumentError(f"the memory is {where}, and no CUDA device's")
 
 
-def _extent(shape, strides, item: int) -> int:
+def _extent(shape: Sequence[int], strides: Sequence[int] | None, item: int) -> int:
     """Bytes of an array without gaps; `strides` is in bytes, or None."""
     if item <= 0 or any(size < 0 for size in shape) or (strides is not None and len(strides) != len(shape)):
         of = "" if strides is None else f" and the strides {tuple(strides)}"
@@ -173,5 +174,5 @@ def _extent(shape, strides, item: int) -> int:
         contiguous &= strides is None or shape[index] == 1 or strides[index] == nbytes
         nbytes *= shape[index]
     if nbytes and not contiguous:
-        raise MemoryArgumentError(f"the memory is not contiguous: shape {tuple(shape)}, strides {tuple(strides)}")
+        raise MemoryArgumentError(f"the memory is not contiguous: shape {tuple(shape)}, strides {tuple(strides or ())}")
     return nbytes

@@ -7,10 +7,14 @@ offset, and stored in arrays, with no operations of ours. All else is C++ that t
 """
 
 import functools
+import hashlib
+import pickle
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from . import driver
 from .allocators import HEADERS, type_of
-from .compiler import compile
+from .compiler import compile, headers_digest
 from .errors import MemoryArgumentError
 from .heap import Heap
 
@@ -28,6 +32,10 @@ __device__ address number(void* memory) {{ return reinterpret_cast<address>(memo
 FUNCTION(address, malloc)(size heap, size bytes) {{ return number(at(heap).malloc(bytes)); }}
 FUNCTION(int, free)(size heap, address memory) {{ at(heap).free(pointer(memory)); return 0; }}
 FUNCTION(address, calloc)(size heap, size count, size bytes) {{ return number(at(heap).calloc(count, bytes)); }}
+static_assert(heap_type::traits.alignment >= 8);  // as much as elements of arrays need
+FUNCTION(address, new)(size heap, size count, size bytes) {{
+  return bytes && count > ~size{{}} / bytes ? 0 : number(at(heap).malloc(count * bytes));
+}}
 FUNCTION(address, realloc)(size heap, address memory, size bytes) {{
   return number(warpheap::detail::reallocated(at(heap), pointer(memory), bytes));
 }}
@@ -62,48 +70,88 @@ _LETTERS = {  # of the C functions, after the heap: s is a size, a is an address
     "aligned_alloc": "ssa",
     "usable_size": "as",
 }
+_NEW = {"new": "ssa"}  # which has a type for its first size in kernels
 _MEANINGS = {"s": "a size", "a": "an address"}
 
 
-def array_type(types, errors, memory, count, dtype):
+def array_type(types: Any, errors: Any, memory: Any, count: Any, dtype: Any) -> Any:
     """The type of array() with arguments of these types."""
-    for what, given in (("an address", memory), ("a count", count)):
-        if not isinstance(given, types.Integer):
-            raise errors.TypingError(f"array() takes {what}, an integer, and was given {given}")
+    if not isinstance(memory, types.Integer):
+        raise errors.TypingError(f"array() takes an address, an integer, and was given {memory}")
+    return _view_type("array()", types, errors, count, dtype)
+
+
+def _view_type(function: str, types: Any, errors: Any, count: Any, dtype: Any) -> Any:
+    if not isinstance(count, types.Integer):
+        raise errors.TypingError(f"{function} takes a count, an integer, and was given {count}")
     element = getattr(dtype, "dtype", None)
-    if element is None:
-        raise errors.TypingError(f"array() takes a type such as numpy.int64, and was given {dtype}")
+    if element is None or isinstance(dtype, types.Array):
+        raise errors.TypingError(f"{function} takes a type such as numpy.int64, and was given {dtype}")
     return types.Array(element, 1, "C")
 
 
-def typed_support(module: str, cuda, extending, types, errors, model, overload_method, argument):
-    """HeapType, prepare_args() and replace_malloc() for the module of this name, which serves the package whose modules these are.
+def not_cached(what: str) -> pickle.PicklingError:
+    """The error of a kernel whose machine code is of use to this process alone."""
+    return pickle.PicklingError(f"a kernel with {what} cannot be cached, because it has the heap's address: leave out cache=True")
 
-    model     the data model of HeapType, a number of 64 bits
-    argument  the type of the number that prepare_args() gives for a heap, from HeapType's
+
+class Support(NamedTuple):
+    """What a package's module is made of."""
+
+    HeapType: Any
+    prepare_args: Callable[..., Any]
+    replace_malloc: Callable[[Heap], list[Any]]
+    Linked: Any  #: LTO-IR of ours
+
+
+def typed_support(
+    module: str,
+    cuda: Any,
+    extending: Any,
+    types: Any,
+    errors: Any,
+    model: Any,
+    overload_method: Any,
+    argument: Callable[[Any], Any],
+    address_of: Any,
+    register_new: Callable[..., None],
+) -> Support:
+    """The support for the module of this name, which serves the package whose modules these are.
+
+    model         the data model of HeapType, a number of 64 bits
+    argument      the type of the number that prepare_args() gives for a heap, from HeapType's
+    address_of    a function of kernels: the address of an array's first element
+    register_new  makes the method new(), from HeapType, the function that gives its memory, of the type of
+                  a heap, and one that gives its array's type, of those of its arguments
     """
     kinds = {"s": types.uint64, "a": types.int64, "i": types.int32}
 
-    class Linked(cuda.LTOIR):
+    class Linked(cuda.LTOIR):  # type: ignore[misc]  # a class of a package without types
         """LTO-IR that is compiled when it is linked with a kernel, for the current device."""
 
         @property
-        def data(self):
+        def data(self) -> bytes:
             return compile(self._data, driver.architecture())
 
-    class HeapType(types.Type):
+    class HeapType(types.Type):  # type: ignore[misc]
         """The type of the heaps of an allocator."""
 
         def __init__(self, allocator: str = "slab_bitmap"):
             type_of(allocator)
             self.allocator = allocator
+            # A cached kernel is found by its types, and is no longer right once our code is other code.
+            self.code = hashlib.sha256((headers_digest() + _SOURCE).encode()).hexdigest()
             super().__init__(f"Heap({allocator})")
+
+        @property
+        def key(self) -> tuple[str, str]:
+            return self.allocator, self.code
 
     HeapType.__module__, HeapType.__qualname__ = module, "HeapType"
     extending.register_model(HeapType)(model)
 
     @functools.cache
-    def functions(allocator: str) -> dict:
+    def functions(allocator: str) -> dict[str, Any]:
         prefix = f"warpheap_numba_{allocator}"
         link = Linked(_SOURCE.format(type=type_of(allocator), prefix=prefix), name=f"{prefix}.ltoir")
         return {
@@ -113,16 +161,16 @@ def typed_support(module: str, cuda, extending, types, errors, model, overload_m
                 abi="c",
                 link=link,
             )
-            for method, letters in _LETTERS.items()
+            for method, letters in (_LETTERS | _NEW).items()
         }
 
-    @extending.typeof_impl.register(Heap)
-    def type_of_heap(heap, context):
+    @extending.typeof_impl.register(Heap)  # type: ignore[untyped-decorator]
+    def type_of_heap(heap: Heap, context: Any) -> Any:
         heap.handle  # an error if the heap is closed
         functions(heap.allocator)  # a package may want them declared before it begins to compile
         return HeapType(heap.allocator)
 
-    def checked(method: str, heap, *arguments):
+    def checked(method: str, heap: Any, *arguments: Any) -> Any:
         """The function, once its arguments are seen to be integers."""
         for letter, given in zip(_LETTERS[method], arguments):
             if not isinstance(given, types.Integer):
@@ -133,21 +181,30 @@ def typed_support(module: str, cuda, extending, types, errors, model, overload_m
         if len(_LETTERS[method]) == 2:
 
             @overload_method(HeapType, method)
-            def of_one(heap, first):
+            def of_one(heap, first):  # type: ignore[no-untyped-def]  # as what it returns
+                if method == "free" and isinstance(first, types.Array):
+                    free = functions(heap.allocator)["free"]
+                    return lambda heap, first: free(heap, address_of(first))
                 function = checked(method, heap, first)
                 return lambda heap, first: function(heap, first)
 
         else:
 
             @overload_method(HeapType, method)
-            def of_two(heap, first, second):
+            def of_two(heap, first, second):  # type: ignore[no-untyped-def]
                 function = checked(method, heap, first, second)
                 return lambda heap, first, second: function(heap, first, second)
 
     for method in _LETTERS:
         register(method)
 
-    def prepare_args(kernel_type, value, stream=None, retr=None):
+    register_new(
+        HeapType,
+        lambda heap: functions(heap.allocator)["new"],
+        lambda dtype, count: _view_type("new() of a heap", types, errors, count, dtype),
+    )
+
+    def prepare_args(kernel_type: Any, value: Any, stream: Any = None, retr: Any = None) -> tuple[Any, Any]:
         """What a kernel with `extensions` of this module is given for a heap. An error if it cannot use it."""
         if not isinstance(value, Heap):
             return kernel_type, value
@@ -156,7 +213,7 @@ def typed_support(module: str, cuda, extending, types, errors, model, overload_m
             raise MemoryArgumentError(f"the heap is device {value.device}'s, and the kernel runs on device {device}")
         return argument(kernel_type), handle
 
-    def replace_malloc(heap: Heap) -> list:
+    def replace_malloc(heap: Heap) -> list[Any]:
         """For a kernel's `link`: its malloc and free, and those of all that is linked with it, are then the heap's.
 
         That includes the package's own runtime, which serves NumPy's arrays in kernels. The kernel
@@ -168,4 +225,4 @@ def typed_support(module: str, cuda, extending, types, errors, model, overload_m
         handle.heap = heap
         return [Linked(_MALLOC_SOURCE.format(type=type_of(heap.allocator)), name="warpheap_numba_malloc.ltoir"), handle]
 
-    return HeapType, prepare_args, replace_malloc
+    return Support(HeapType, prepare_args, replace_malloc, Linked)

@@ -4,6 +4,7 @@
 import ctypes
 import functools
 import threading
+from typing import Any
 
 from . import compiler, driver
 from .allocators import HEADERS, grows, type_of
@@ -46,14 +47,14 @@ def setup_source(allocator: str) -> str:
 _loading = threading.Lock()
 
 
-def kernels(device: int, context: int, allocator: str):
+def kernels(device: int, context: int, allocator: str) -> dict[str, Any]:
     """The kernels by name, loaded into the context."""
     with _loading:  # two threads would load the module twice
         return _load_kernels(device, context, allocator)
 
 
 @functools.cache
-def _load_kernels(device: int, context: int, allocator: str):
+def _load_kernels(device: int, context: int, allocator: str) -> dict[str, Any]:
     driver.check_compiler(compiler.nvrtc_version(), driver.version())
     code = compiler.compile(setup_source(allocator), driver.architecture(device), "cubin", ["-rdc=false"])
     with driver.current(device):

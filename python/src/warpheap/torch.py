@@ -4,6 +4,7 @@
 from typing import Any
 
 from .compiler import get_include, headers_digest
+from .missing import needed
 
 
 def arguments(**more: Any) -> dict[str, Any]:
@@ -26,6 +27,7 @@ def load_inline(name: str, cpp_sources: Any, cuda_sources: Any, **more: Any) -> 
     It needs PyTorch, nvcc 12.0 or newer and a C++20 compiler. Kernels take `heap.handle`, an integer, which
     is a `uint64_t` of the C++ function. cpp_sources cannot include the headers: they would be the host backend.
     """
-    from torch.utils import cpp_extension
+    with needed(__name__, "PyTorch", "warpheap[torch]", "torch"):
+        from torch.utils import cpp_extension
 
     return cpp_extension.load_inline(name, cpp_sources, cuda_sources, **arguments(**more))

@@ -4,13 +4,15 @@
 This is platform/cuda/address_range.hpp in Python, by the functions of the driver that it calls.
 """
 
+from typing import Any
+
 from . import driver
 from .errors import CudaError, GrowthError, OutOfMemoryError
 
 ALIGNMENT = 1 << 21  #: of the first address
 
 
-def _memory_of(device: int):
+def _memory_of(device: int) -> Any:
     """Memory of the device, as cuMemCreate() takes it."""
     bindings = driver.load()
     memory = bindings.CUmemAllocationProp()
