@@ -68,7 +68,7 @@ more-tests: ## The tests that `make test` leaves out: the papers' allocators, wh
 more-checks: ## The checks that `make test` leaves out: each header alone, other compilers, Python, the site
 release-checks: ## What a release needs: archive, recipes, the single header, the Python package as it is published
 more-tests more-checks release-checks: setup
-	-@$(if $(findstring checks,$@),scripts/setup doxygen)
+	-@$(if $(findstring checks,$@),scripts/setup doxygen; scripts/setup chromium)
 	@scripts/build host $(if $(findstring checks,$@),checks,more_tests)
 	@ctest --preset host --label-regex '^$@$$' --parallel $(JOBS) --output-junit $(CURDIR)/build/results/$@.xml
 

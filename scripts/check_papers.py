@@ -4,7 +4,7 @@
 
 docs/design/*_items.md list the papers item by item. Of each row the name is in the file to which it leads, the test's file and its
 `Suite.Name` exist, and the state is a known word, with a reason where it needs one, that leads to a figure and a heading that exist:
-what goes from the tree is noticed. Prints how many rows have each state. On these pages and those of the papers' figures the numbers
+what goes from the tree is noticed. Prints how many rows have each state. On these pages, those of the papers' figures and the site's first the numbers
 that derived_numbers.py computes from bench/results are in the text.
 """
 

@@ -7,6 +7,7 @@ The source is read, not imported, so no other package is needed.
 
 import ast
 import inspect
+import textwrap
 
 import compilers
 
@@ -46,15 +47,20 @@ def defined(package, module, name):
     return node
 
 
+def is_error(node):
+    return isinstance(node, ast.ClassDef) and node.name.endswith("Error")
+
+
 def exported(package, name):
-    """The public things of a module, in order: (name, node or None)."""
-    tree = parsed(package, name)
+    """The public things of a module, (name, node or None): what programs call, then the exceptions."""
+    tree, found = parsed(package, name), []
     own, origins, listed = definitions(tree), imported(tree), None
     for node in tree.body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) == "__all__":
             listed = ast.literal_eval(node.value)
-    for public in listed if listed is not None else [found for found in own if not found.startswith("_")]:
-        yield public, defined(package, *origins.get(public, (name, public)))
+    for public in listed if listed is not None else [each for each in own if not each.startswith("_")]:
+        found.append((public, defined(package, *origins.get(public, (name, public)))))
+    return sorted(found, key=lambda each: is_error(each[1]))
 
 
 def signature(node, drop=0):
@@ -72,6 +78,12 @@ def text(node):
     )
 
 
+def declared(name, declaration):
+    """A heading and what is declared, both as Markdown."""
+    lines = textwrap.fill(declaration, 88, subsequent_indent="    ", break_on_hyphens=False, break_long_words=False)
+    return f"{name}\n\n```python\n{lines}\n```"
+
+
 def is_property(node):
     return any(getattr(decorator, "id", None) == "property" for decorator in node.decorator_list)
 
@@ -79,7 +91,7 @@ def is_property(node):
 def members(node):
     for name, member in definitions(node).items():
         if not name.startswith("_") and ast.get_docstring(member):
-            yield f"#### `{name}`" if is_property(member) else f"#### `{name}{signature(member, 1)}`"
+            yield f"#### `{name}`" if is_property(member) else declared(f"#### `{name}`", f"{name}{signature(member, 1)}")
             yield text(member)
 
 
@@ -88,11 +100,11 @@ def described(module, name, node):
     if node is None:
         return
     if isinstance(node, ast.FunctionDef):
-        yield f"### `{full}{signature(node)}`"
+        yield declared(f"### `{full}`", f"{full}{signature(node)}")
         yield text(node)
         return
     made = definitions(node).get("__init__")
-    yield f"### `class {full}{signature(made, 1) if made else ''}`"
+    yield declared(f"### `{full}`", f"class {full}{signature(made, 1)}") if made else f"### `{full}`"
     bases = [ast.unparse(base) for base in node.bases]
     if bases:
         yield f"Bases: {', '.join(f'`{base}`' for base in bases)}."
@@ -129,7 +141,7 @@ def negative_test():
         content, wrong = reference(package)
         (package / "part.py").write_text(source.replace('"Does."', "pass"))
         planted = faults(package)
-    expected = ("warpheap.f(x: int) -> int", "Bases: `ValueError`", "#### `g(y)`", "Does.", "Is inherited.")
+    expected = ("warpheap.f(x: int) -> int", "Bases: `ValueError`", "#### `g`", "g(y)", "Does.", "Is inherited.")
     wrong += [f"the page lacks {each}" for each in expected if each not in content]
     return wrong if len(planted) == 1 and "Kind.g" in planted[0] else [*wrong, f"of one missing docstring these were found: {planted}"]
 

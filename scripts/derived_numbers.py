@@ -775,7 +775,32 @@ def published(results):
     yield "64 B take {:.1f}, {:.1f} and {:.1f} times as long", *(others / toolkit[0] for others in (13932.5, 9567.68, 8398.85))
 
 
+def first_numbers(results):
+    """µs of 2^20 calls of malloc(64), of as many stores of a pointer, of the same calls in the picture, and of CUDA's there; and the share
+    of a pool in use at the first nullptr."""
+    asked = {"figure": "median_us", "operation": "malloc", "threads": 1 << 20}
+    ours, stores = (results.figure("page-burst", subject=name, bytes=size, **asked) for name, size in (("slab_bitmap", 64), ("null", 0)))
+    pictured = (results.figure("page-scaling", subject=name, bytes=64, **asked) for name in ("slab_bitmap", "toolkit"))
+    return ours, stores, *pictured, results.figure("page-efficiency", "utilisation", subject="slab_bitmap", operation="mixed fill")
+
+
+def readme(results):
+    ours, stores, *_, mixed = first_numbers(results)
+    yield "their block after {:.1f} µs. A kernel that stores one pointer a thread takes {:.1f} µs", ours, stores
+    yield "fill {:.0%} of a pool before the first `nullptr`", mixed
+
+
+def first_page(results):
+    ours, stores, pictured, cuda, mixed = first_numbers(results)
+    yield "served in {:.1f} µs, by a kernel that takes {:.1f} µs if each thread only stores a pointer", ours, stores
+    yield "{:.1f} µs for 2<sup>20</sup> calls of `malloc(64)`, one a thread: {:.1f} times", ours, ours / stores
+    yield "{:,.0f} times as fast as CUDA's own `malloc`: in the picture 2<sup>20</sup> threads have 64 bytes each after {:.1f} µs, and CUDA's after {:.0f} ms", cuda / pictured, pictured, cuda / 1000
+    yield "{:.0%} of a pool is in use at the first `nullptr`, with sizes from 16 bytes to 4 KiB", mixed
+
+
 PAGES = {
+    "README.md": [readme],
+    "docs/site/index.md": [first_page],
     "docs/design/eckert2014_items.md": [eckert_items],
     "docs/design/adinetz2014_items.md": [adinetz_items],
     "docs/design/gelado2019_items.md": [gelado_items],

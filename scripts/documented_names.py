@@ -18,7 +18,7 @@ class Name:
     name: str
     kind: str  # class, struct, concept, function, typedef, variable, enum
     header: str
-    documented: bool
+    text: str  # its docstring, with what is code in backticks
     parameters: str = ""  # types of a function's
 
 
@@ -26,8 +26,13 @@ def text_of(node):
     return "" if node is None else re.sub(r"\s+", " ", "".join(node.itertext())).strip()
 
 
-def is_documented(node):
-    return any(text_of(node.find(kind)) for kind in ("briefdescription", "detaileddescription"))
+def docstring_of(node):
+    parts = [node.find(kind) for kind in ("briefdescription", "detaileddescription")]
+    for code in [each for part in parts if part is not None for each in part.iter("computeroutput")]:
+        words, tail = text_of(code), code.tail
+        code.clear()
+        code.text, code.tail = f"`{words}`", tail
+    return " ".join(filter(None, map(text_of, parts)))
 
 
 def header_of(node):
@@ -43,7 +48,7 @@ def is_usual(member):
 
 def member_name(scope, node):
     types = [text_of(parameter.find("type")) for parameter in node.findall("param")]
-    return Name(f"{scope}::{node.find('name').text}", node.get("kind"), header_of(node), is_documented(node), ", ".join(types))
+    return Name(f"{scope}::{node.find('name').text}", node.get("kind"), header_of(node), docstring_of(node), ", ".join(types))
 
 
 def public_names(folder):
@@ -55,7 +60,7 @@ def public_names(folder):
             continue
         (node,) = xml.etree.ElementTree.parse(folder / f"{entry.get('refid')}.xml").getroot()
         if kind in COMPOUNDS and node.get("prot", "public") == "public":
-            outer.append(Name(name, kind, header_of(node), is_documented(node)))
+            outer.append(Name(name, kind, header_of(node), docstring_of(node)))
         public = [each for each in node.iter("memberdef") if each.get("prot") == "public" and each.get("kind") != "friend"]
         found = [member_name(name, each) for each in public]
         (outer if kind == "namespace" else members).extend(each for each in found if "@" not in each.name and not is_usual(each))
@@ -78,6 +83,6 @@ def class_of(member):
 def faults(outer, members, placed):
     found = [f"{each.name} ({each.header}) is on no page" for each in outer if each.name not in placed and BACKEND not in each.header]
     open_classes = {class_of(each) for each in members if each.name in placed}  # pages show those members that have a docstring
-    bare = [each for each in outer if each.name in placed and not each.documented]
-    bare += [each for each in members if class_of(each) in open_classes and not each.documented]
+    bare = [each for each in outer if each.name in placed and not each.text]
+    bare += [each for each in members if class_of(each) in open_classes and not each.text]
     return found + [f"{each.name} ({each.header}) has no docstring" for each in bare]

@@ -6,6 +6,8 @@ import pathlib
 import re
 import sys
 
+from docutils import nodes
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ["WARPHEAP_SITE"])  # where scripts/site.py works
 
@@ -16,7 +18,7 @@ author = "the Warpheap authors"
 project_copyright = author
 version = release = os.environ["WARPHEAP_VERSION"]
 
-extensions = ["names", "breathe", "myst_parser", "sphinx_copybutton"]
+extensions = ["names", "breathe", "myst_parser", "sphinx_copybutton", "sphinx_design"]
 source_suffix = {".md": "markdown"}
 primary_domain = "cpp"
 highlight_language = "text"
@@ -33,21 +35,37 @@ myst_enable_extensions = ["colon_fence"]
 html_theme = "pydata_sphinx_theme"
 html_title = f"Warpheap {version}"
 html_show_sourcelink = False
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_js_files = ["print.js"]
 html_theme_options = {"navigation_with_keys": False, "show_toc_level": 2, "header_links_before_dropdown": 6}
-html_sidebars = {"index": []}
+html_sidebars = {"index": [], "performance": [], "performance/tables": []}
 
 LINK = re.compile(r"\[([^\]]*)\]\(([^)#\s]+/?)(#[^)\s]*)?\)")
 
 
-def without_folders(app, docname, source):
-    """A link to a folder of the repository becomes its text: the site has pages and files, and no folders."""
+def led_on_the_site(app, docname, source):
+    """A link to a folder of the repository becomes its text, for the site has none; a link to the page of results leads to the site's."""
     here = pathlib.Path(app.srcdir, docname).parent
+    results = {pathlib.Path(app.srcdir, "docs", f"{name}.html"): f"/{name}.md" for name in ("performance", "performance/tables")}
 
-    def text_of(link):
-        return link[1] if "://" not in link[2] and (here / link[2]).is_dir() else link[0]
+    def led(link):
+        target = pathlib.Path(os.path.normpath(here / link[2]))
+        if "://" not in link[2] and target.is_dir():
+            return link[1]
+        return f"[{link[1]}]({results[target]}{link[3] or ''})" if target in results else link[0]
 
-    source[0] = LINK.sub(text_of, source[0])
+    source[0] = LINK.sub(led, source[0])
+
+
+def visit_entry(translator, entry):
+    """The empty corner of a table heads nothing."""
+    type(translator).visit_entry(translator, entry)
+    if not entry.astext() and translator.context[-1].startswith("</th"):
+        translator.body[-1] = translator.body[-1].replace("<th", "<td", 1)
+        translator.context[-1] = "</td>\n"
 
 
 def setup(app):
-    app.connect("source-read", without_folders)
+    app.add_node(nodes.entry, override=True, html=(visit_entry, lambda translator, entry: type(translator).depart_entry(translator, entry)))
+    app.connect("source-read", led_on_the_site)
