@@ -93,9 +93,9 @@ gpu-build: setup ## Test programs and tool for a machine with a GPU, in build/gp
 single-header: ## The headers as one file: build/warpheap.hpp
 	@scripts/amalgamate.py
 
-# make release RELEASE='--archive-url … --homepage …'; docs/guide/releasing.md
+# make release RELEASE='--draft --no-python …'; docs/guide/releasing.md
 .PHONY: release
-release: ## This commit's archive, header and recipes, the device archive and Python package where possible, in build/release
+release: ## Tag this commit, and make what is published in build/release: archive, header, notes, recipes, Python package
 	@scripts/release.py $(RELEASE)
 
 .PHONY: site

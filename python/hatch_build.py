@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package's version is the headers' own, and the headers are packed with it. The project's address is what
-WARPHEAP_HOMEPAGE says, since a copy of the source does not know where it is published. If WARPHEAP_ARCHIVE_FOLDER names
+"""The package's version is the headers' own, and the headers are packed with it. The project's address is
+that of the repository in CITATION.cff, if it has one; an sdist has it in PKG-INFO. If WARPHEAP_ARCHIVE_FOLDER names
 the folder of a built device archive, a wheel has that too, and is for this platform alone.
 
 One copy of them is in the repository, outside this folder; an sdist has them inside.
@@ -42,6 +42,15 @@ def version_parts() -> dict[str, str]:
     return dict(re.findall(r'#define WARPHEAP_VERSION_(MAJOR|MINOR|PATCH|SUFFIX) "?([^"\n]*)', text))
 
 
+def repository() -> str:
+    """The repository's address, in a checkout that has one; otherwise empty."""
+    citation = HERE.parent / "CITATION.cff"
+    if (HERE / PACKED).exists() or not citation.exists():
+        return ""
+    found = re.search(r"^repository-code: *(\S+)$", citation.read_text(), re.MULTILINE)
+    return found[1] if found else ""
+
+
 def archive_files(named: str) -> list[pathlib.Path]:
     """The files of the device archive in this folder. Raises ValueError unless it is whole, and of this platform and version."""
     folder = pathlib.Path(named)
@@ -70,8 +79,8 @@ def version_of(library: pathlib.Path) -> str:
 class VersionOfHeaders(MetadataHookInterface):
     def update(self, metadata):
         metadata["version"] = "{MAJOR}.{MINOR}.{PATCH}{SUFFIX}".format(**version_parts())
-        if homepage := os.environ.get("WARPHEAP_HOMEPAGE"):
-            metadata["urls"] = {"Homepage": homepage}
+        if address := repository():
+            metadata["urls"] = {"Repository": address}
 
 
 class PackedHeaders(BuildHookInterface):

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the Python package, installs it into a fresh virtual environment, and runs its tests there. They need no GPU.
 
---published does what a release needs instead: sdist and wheel and, where nvcc is, a wheel with the device archive; twine's check of
-all, the last wheel with Numba in a fresh environment, `python -m warpheap` and the tests that need Numba or cuda.core there, and mypy,
-as strict as it can be, on the package and on a user's program with every public name.
+--published does what a release needs instead: an sdist, the wheel built from it and, where nvcc is, a wheel with the device archive;
+twine's check of all; the last wheel from its file alone, with what it asks of PyPI, where `python -m warpheap` compiles every allocator;
+with Numba, the tests that need that or cuda.core; and mypy, as strict as it can be, on the package and on a user's program with every
+public name.
 """
 
 import os
@@ -22,8 +23,7 @@ NEEDED = ["cuda-bindings==13.*", "nvidia-cuda-nvrtc==13.*", "numpy", "pytest", "
 NUMBA_TESTS = ["test_cuda_core.py", "test_examples.py", "test_numba.py", "test_simulated_heap.py"]
 PUBLISHED = [*NEEDED[:2], "numba-cuda[cu13]==0.30.*", "numpy<2.5", "cuda-core==1.*", *NEEDED[3:], "build", "twine", "mypy==2.4.*"]
 PACKED = ("py.typed", "numba.pyi", "include/warpheap/warpheap.hpp")
-HOMEPAGE = "https://example.org/warpheap"
-DESCRIBED = ("License-Expression: Apache-2.0", "License-File: LICENSE", "Author: ", "Keywords: ", f"Project-URL: Homepage, {HOMEPAGE}")
+DESCRIBED = ("License-Expression: Apache-2.0", "License-File: LICENSE", "Author: ", "Keywords: ")
 PLANTED = "test_planted.py"
 FAILING = "def test_planted():\n    import warpheap\n\n    assert not warpheap.allocators\n"
 WRONG_TYPE = 'import warpheap\n\nname: int = warpheap.Heap(1 << 30).allocator\n'
@@ -61,17 +61,18 @@ def lacking_in(path):
 def published(python, home):
     """What is wrong with sdist and wheels, and with what a wheel installs: the one with the device archive, where nvcc is."""
     archive = compilers.install_archive(home / "built", ["90"]) if compilers.find_nvcc() else None
-    release.make_python(python, home / "dist", release.draft_commit(), HOMEPAGE, archive)
+    release.make_python(python, home / "dist", release.draft_commit(), archive)
     made = sorted((home / "dist").iterdir())
     succeed(python, "-m", "twine", "check", "--strict", *made)
     lacking = [f"{path.name} lacks {what}" for path in made for what in lacking_in(path)]
     if lacking:
         return lacking
     wheel = next(home.glob("dist/*linux*.whl" if archive else "dist/*-any.whl"))
-    succeed(python, "-m", "pip", "install", "-q", "--no-compile", "--no-deps", wheel)
+    alone = compilers.venv_or_skip(home / "alone", f"{wheel}[cu13]")
+    print(succeed(alone, "-m", "warpheap", WARPHEAP_CACHE_DIR=str(home / "cache")))
     if archive:
-        link_a_program(python, home)
-    print(succeed(python, "-m", "warpheap", WARPHEAP_CACHE_DIR=str(home / "cache")))
+        link_a_program(alone, home)
+    succeed(python, "-m", "pip", "install", "-q", "--no-compile", "--no-deps", wheel)
     check_types(python, home, PACKAGE / "src" / "warpheap")
     check_types(python, home, PACKAGE / "tests" / "typed_program.py")
     return tested(python, [PACKAGE / "tests" / name for name in NUMBA_TESTS], home)

@@ -4,6 +4,7 @@
 
   conan   with Conan from PyPI: `conan create` with its test_package
   conda   with rattler-build from PyPI; what the recipe needs comes from this machine, not from conda-forge
+  cmake   FetchContent, of the archive by its hash
   vcpkg, spack   neither can be had from PyPI or Debian: the recipe's archive, hash and options of CMake are taken from its text
 """
 
@@ -47,12 +48,16 @@ def conan(recipe, home):
     boost = succeed("dpkg-query", "-W", "-f", "${Version}", "libboost-context-dev").rpartition(".")[0]
     profile = home / "profile"
     profile.write_text(f"include(default)\n[settings]\ncompiler.cppstd=20\n[platform_requires]\nboost/{boost}\n")
-    succeed(program, "create", recipe, "--profile:all", profile, "--no-remote", **variables)
+    succeed(program, "create", recipe / "all", "--version", release.version_of(), "--profile:all", profile, "--no-remote", **variables)
 
 
 def conda(recipe, home):
     python = compilers.venv_or_skip(home, "py-rattler-build>=0.70")
     print(succeed(python, "-c", RATTLER, recipe / "recipe.yaml", home / "packages").strip())
+
+
+def cmake(recipe, home):
+    consume((recipe / "fetch_content.cmake").read_text(), home)
 
 
 def vcpkg(recipe, home):
@@ -102,7 +107,7 @@ def consume(usage, home):
     print(succeed(home / "consumer" / "main").strip())
 
 
-RECIPES = {"conan": conan, "conda-forge": conda, "vcpkg": vcpkg, "spack": spack}
+RECIPES = {"cmake": cmake, "conan": conan, "conda-forge": conda, "vcpkg": vcpkg, "spack": spack}
 
 
 def main():

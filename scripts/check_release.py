@@ -6,6 +6,8 @@
   the device archive, built for one architecture where nvcc is, is packed whole and without a difference of its own
   the bill of materials is valid SPDX, as spdx-tools from PyPI sees it, and has the hashes of both
   a part that was asked for, and cannot be made, is an error, and otherwise a line that says SKIP
+  a copy of this tree with the address of a repository is released: tag, notes, recipes and Python package name it
+  CITATION.cff is as cffconvert from PyPI wants it
 """
 
 import contextlib
@@ -14,22 +16,110 @@ import io
 import json
 import os
 import pathlib
+import re
 import shutil
+import subprocess
 import tarfile
 import tempfile
+import zipfile
 
 import compilers
 import release
 
 CHANGELOG, VERSION = "CHANGELOG.md", "include/warpheap/version.hpp"
+ADDRESS, DATE = "https://example.org/project/warpheap", "2026-01-01"
+PYPI = ("spdx-tools==0.8.*", "cffconvert==2.*", "build", "hatchling")
 
 
-def document_faults(home, document):
+def as_released(files):
+    """The texts that tell of the version or of the repository, as a release at ADDRESS has them."""
+    numbers, suffix = release.numbers_and_suffix(compilers.ROOT)
+    citation = files[release.CITATION]
+    for name, value in {"version": numbers, "date-released": DATE, "(?:# )?repository-code": ADDRESS}.items():
+        citation = re.sub(rf"^{name}: .*$", f"{name.removeprefix('(?:# )?')}: {value}", citation, flags=re.MULTILINE)
+    changed = {
+        CHANGELOG: f"# Changelog\n\n## [Unreleased]\n\n## [{numbers}] - {DATE}\n\n- [A change](README.md).\n\n## [0.0.1] - 2025-01-01\n\n- Another.\n",
+        VERSION: files[VERSION].replace(f'SUFFIX "{suffix}"', 'SUFFIX ""'),
+        release.CITATION: citation,
+        **{name: f"{files[name]}\nThe repository is {ADDRESS}.\n" for name in release.NAMING},
+    }
+    return {**files, **changed}
+
+
+def failure_of(*command):
+    """What a command says, if it fails."""
     try:
-        compilers.succeed(compilers.venv_or_skip(home, "spdx-tools==0.8.*").with_name("pyspdxtools"), "--infile", document)
+        compilers.succeed(*command)
     except compilers.Failed as failure:
         return [str(failure)]
     return []
+
+
+def document_faults(python, document):
+    return failure_of(python.with_name("pyspdxtools"), "--infile", document)
+
+
+def citation_faults(python, citation):
+    return failure_of(python.with_name("cffconvert"), "--validate", "--infile", citation)
+
+
+def texts_of_release():
+    """{name: text} of the files that tell of the version or of the repository."""
+    names = compilers.tracked(*release.ASKING, *release.NAMING, CHANGELOG, VERSION, release.CITATION, "packaging/*")
+    return {name: (compilers.ROOT / name).read_text() for name in names}
+
+
+def copy_of_tree(clone):
+    """A repository of the working tree's files, as a release has them. Returns a function that runs git in it."""
+    def git(*words):
+        return compilers.succeed("git", "-C", clone, *words)
+
+    clone.mkdir()
+    tar = release.git("archive", "--format=tar", release.draft_commit())
+    subprocess.run(["tar", "x", "-C", str(clone)], input=tar, check=True)
+    for name, text in as_released(texts_of_release()).items():
+        (clone / name).write_text(text)
+    git("init", "--quiet")
+    git("config", "user.name", "check")
+    git("config", "user.email", "check@localhost")
+    git("add", "--all")
+    git("commit", "--quiet", "-m", "Release")
+    return git
+
+
+def release_faults(python, clone):
+    """What is wrong with a release of a copy of this tree: of its tag, and of the places that name the repository."""
+    git = copy_of_tree(clone)
+    tag = f"v{release.numbers_and_suffix(clone)[0]}"
+    command = [python, clone / "scripts" / "release.py", "--no-device-archive"]
+    (clone / "new").touch()
+    wrong = [] if "not committed" in "".join(failure_of(*command)) else ["a tree with changes is released"]
+    (clone / "new").unlink()
+    git("tag", tag, git("commit-tree", "HEAD^{tree}", "-m", "Another").strip())
+    wrong += [] if "of another commit" in "".join(failure_of(*command)) else ["another commit's tag is taken for that of the release"]
+    git("tag", "--delete", tag)
+    found = wrong + failure_of(*command, "--python")
+    return found or naming_faults(clone / "build" / "release", tag, git) + failure_of(*command, "--no-python")  # it is tagged now
+
+
+def naming_faults(folder, tag, git):
+    """What a release's tag, notes, recipes and Python package lack of what they should tell."""
+    archive = f"{ADDRESS}/releases/download/{tag}/warpheap-{tag[1:]}.tar.gz"
+    told = git("for-each-ref", "--format=%(objecttype)%(contents)", f"refs/tags/{tag}")
+    wrong = [] if git("describe", "--exact-match", "HEAD").strip() == tag and told.startswith("tag") else [f"{tag} is not HEAD's own tag"]
+    notes = (folder / "notes.md").read_text()
+    sha256 = hashlib.sha256((folder / f"warpheap-{tag[1:]}.tar.gz").read_bytes()).hexdigest()
+    for what in (f"[A change]({ADDRESS}/blob/{tag}/README.md)", f'URL "{archive}"', sha256):
+        wrong += [f"{place} lacks {what}" for place, text in (("the tag", told), ("notes.md", notes)) if what not in text]
+    wrong += ["the notes tell of another version"] if "Another" in notes else []
+    with_archive = ("cmake/fetch_content.cmake", "conan/all/conandata.yml", "conda-forge/recipe.yaml", "spack/package.py", "vcpkg/portfile.cmake")
+    with_address = ("conan/all/conanfile.py", "conda-forge/recipe.yaml", "spack/package.py", "vcpkg/vcpkg.json")
+    for address, names in ((archive, with_archive), (ADDRESS, with_address)):
+        wrong += [f"{name} lacks {address}" for name in names if f'"{address}"' not in (folder / "recipes" / name).read_text()]
+    wheel, = folder.glob("python/*.whl")
+    with zipfile.ZipFile(wheel) as packed:
+        metadata = packed.read(f"warpheap-{tag[1:]}.dist-info/METADATA").decode()
+    return wrong if f"\nProject-URL: Repository, {ADDRESS}\n" in metadata else [*wrong, f"{wheel.name} does not name the repository"]
 
 
 def device_archive_in(home):
@@ -101,7 +191,10 @@ def check():
         for one, other in zip(*(sorted(folder.glob("*.tar.gz")) for folder in folders), strict=True):
             found += [] if one.read_bytes() == other.read_bytes() else [f"two files {one.name} of the same files differ"]
         found += packing_faults(folders[0], built, home) + hash_faults(folders[0])
-        found += [] if found else document_faults(home, next(folders[0].glob("*.spdx.json")))
+        if not found:
+            python = compilers.venv_or_skip(home, *PYPI)
+            found += document_faults(python, next(folders[0].glob("*.spdx.json")))
+            found += citation_faults(python, compilers.ROOT / release.CITATION) + release_faults(python, home / "clone")
     return found, "a release of this tree is reproducible, and its versions agree"
 
 
@@ -120,34 +213,42 @@ def missed_in_files():
 
 
 def negative_test():
-    """Of the files that tell of versions, as a release would have them, copies with one place wrong; and a document of nothing."""
-    numbers, suffix = release.numbers_and_suffix(compilers.ROOT)
+    """Of the files that tell of versions or the repository, as a release has them, copies with one place wrong; a document of nothing."""
+    numbers, _ = release.numbers_and_suffix(compilers.ROOT)
     minor = numbers.rpartition(".")[0]
-    files = {name: (compilers.ROOT / name).read_text() for name in compilers.tracked(*release.ASKING, CHANGELOG, VERSION, "packaging/*")}
-    released = files[CHANGELOG].partition("\n## [")[2].partition("\n## [")[2].replace(f"{numbers}] - 2", "0.0.0] - 2", 1)
-    files[CHANGELOG] = f"## [Unreleased]\n\n## [{numbers}] - 2026-01-01\n\n## [{released}"
-    files[VERSION] = files[VERSION].replace(f'SUFFIX "{suffix}"', 'SUFFIX ""')
+    files = as_released(texts_of_release())
     in_work = ('SUFFIX ""', 'SUFFIX ".dev0"')
     wrong = [
         ("docs/guide/build.md", f"find_package(warpheap {minor}", "find_package(warpheap 9.9"),
         (CHANGELOG, f"## [{numbers}] - ", "## [9.9.9] - "),
         (CHANGELOG, "## [Unreleased]", "## [Unreleased]\n\n- A change."),
         ("tests/package/cuda/CMakeLists.txt", f"warpheap {minor}", "warpheap 9.9"),
-        ("packaging/conan/conandata.yml", "@VERSION@", numbers),
+        ("packaging/conan/all/conandata.yml", "@VERSION@", numbers),
+        (release.CITATION, f"version: {numbers}", "version: 9.9.9"),
+        (release.CITATION, f"date-released: {DATE}", "date-released: 2026-01-02"),
+        (release.CITATION, "repository-code: ", "# repository-code: "),
+        (release.CITATION, f"repository-code: {ADDRESS}", f"repository-code: {ADDRESS}/"),
+        (release.CITATION, "repository-code: https", "repository-code: git"),
+        *((name, f"The repository is {ADDRESS}", "The repository is secret") for name in release.NAMING),
         (VERSION, *in_work),
     ]
 
     def said(final, *changes):
         changed = {path: files[path].replace(right, planted, 1) for path, right, planted in changes}
         with compilers.folder_of({**files, **changed}) as root:
-            return release.disagreements(root, final)
+            return release.disagreements(root, final) + (release.address_faults(root) if final else [])
 
     faults = [f"missed: {each}" for each in wrong if not said(True, each)]
-    faults += said(True) + said(False, (CHANGELOG, f"## [{numbers}] - ", "## [0.0.1] - "), (VERSION, *in_work)) + missed_in_files()
+    earlier = ((CHANGELOG, f"## [{numbers}] - ", "## [0.0.1] - "), (release.CITATION, f"version: {numbers}", "version: 0.0.1"))
+    faults += said(True) + said(False, *earlier, (VERSION, *in_work)) + missed_in_files()
     document = json.loads(release.sbom.document("1.2.3", "0" * 64, 0))
     document["relationships"][0]["relatedSpdxElement"] = "SPDXRef-nothing"
-    with compilers.folder_of({"wrong.spdx.json": json.dumps(document)}) as home:
-        return faults or ([] if document_faults(home, home / "wrong.spdx.json") else ["missed: a document that describes nothing"])
+    citation = files[release.CITATION].replace("title:", "name:")
+    with compilers.folder_of({"wrong.spdx.json": json.dumps(document), "wrong.cff": citation}) as home:
+        python = compilers.venv_or_skip(home, *PYPI)
+        faults += [] if document_faults(python, home / "wrong.spdx.json") else ["missed: a document that describes nothing"]
+        faults += [] if citation_faults(python, home / "wrong.cff") else ["missed: a citation without a title"]
+    return faults
 
 
 if __name__ == "__main__":

@@ -6,14 +6,16 @@
   warpheap.hpp                       the headers as one file
   warpheap-VERSION.spdx.json         what the release is made of (scripts/sbom.py)
   recipes/                           packaging/ with version, addresses and hashes filled in
+  notes.md                           the changelog of this version, and how CMake fetches it
   warpheap-archive-VERSION-PLATFORM.tar.gz, .sha256
                                      the device archive, built for this machine's platform: needs nvcc, CMake and Ninja
   python/                            sdist and wheel, and a wheel with the device archive: needs Python's build and hatchling
 
 Where what one of the last two needs is missing, a line says SKIP; if the part was asked for, that is an error.
 
-It refuses when the tree has changes, when the version is that of no release, or when the places that tell of it disagree. --draft
-does not: it archives the working tree as it is.
+Then it tags the commit with the notes, unless it is tagged. It refuses when the tree has changes, when the version is that of no
+release or is the tag of another commit, when CITATION.cff has no address of the repository, or when pages disagree. --draft does not:
+it archives the working tree as it is, with addresses of files, and tags nothing.
 """
 
 import argparse
@@ -37,6 +39,8 @@ import sbom
 ROOT = compilers.ROOT
 # Pages and projects that ask for a version.
 ASKING = ("docs/guide/build.md", "tests/package/find_package/CMakeLists.txt", "tests/package/cuda/CMakeLists.txt")
+CITATION = "CITATION.cff"
+NAMING = ("README.md", "SECURITY.md")  # they tell where the repository is
 DRAFT_DATE = "2000-01-01T00:00:00Z"
 
 
@@ -56,6 +60,28 @@ def version_of(root=ROOT):
     return "".join(numbers_and_suffix(root))
 
 
+def repository(root=ROOT):
+    """The address of the repository, or None before it has one."""
+    found = re.search(r"^repository-code: *(\S+)$", (root / CITATION).read_text(), re.MULTILINE)
+    return found and found[1]
+
+
+def address_faults(root):
+    """What a release needs of the repository's address."""
+    address = repository(root)
+    if not address:
+        return [f"{CITATION} has no repository-code: recipes, the Python package and the site need the address of the repository"]
+    if not re.fullmatch(r"https://[^\s\"']+[^\s\"'/]", address):
+        return [f"{CITATION} has the repository-code {address}, which is no address like https://example.org/warpheap"]
+    return [f"{name} does not name {address}, which is the repository in {CITATION}" for name in NAMING if address not in (root / name).read_text()]
+
+
+def changes_in(root, name):
+    """A part of the changelog, such as "Unreleased" or "1.2.3", without its heading; empty if there is none."""
+    found = re.search(rf"^## \[{re.escape(name)}\][^\n]*\n(.*?)(?=^## \[|\Z)", (root / "CHANGELOG.md").read_text(), re.MULTILINE | re.DOTALL)
+    return found[1].strip() if found else ""
+
+
 def disagreements(root, final):
     """What does not go with the version; a final release has no suffix, and its changelog is cut, too."""
     numbers, suffix = numbers_and_suffix(root)
@@ -66,12 +92,14 @@ def disagreements(root, final):
     for path in (root / "packaging").rglob("*.*"):
         if path.is_file() and numbers in path.read_text():
             found.append(f"{path.relative_to(root)} has {numbers} in place of @VERSION@")
-    unreleased, _, released = (root / "CHANGELOG.md").read_text().partition("## [Unreleased]")[2].partition("\n## [")
-    latest = re.match(r"(\d+)\.(\d+)\.(\d+)\] - ", released)
-    before, now = [int(number) for number in latest.groups()] if latest else [], [int(number) for number in numbers.split(".")]
-    if not latest or (before >= now if suffix else before != now):
-        found.append(f"the latest version in CHANGELOG.md is {released.partition(']')[0] or 'none'}")
-    if final and unreleased.strip():
+    headings = re.findall(r"^## \[(\d+\.\d+\.\d+)\] - (\S+)$", (root / "CHANGELOG.md").read_text(), re.MULTILINE)
+    latest, date = headings[0] if headings else ("0.0.0", "no date")
+    before, now = ([int(number) for number in each.split(".")] for each in (latest, numbers))
+    if before >= now if suffix else before != now:
+        found.append(f"the latest version in CHANGELOG.md is {latest}")
+    if re.findall(r"^(?:version|date-released): (\S+)$", (root / CITATION).read_text(), re.MULTILINE) != [latest, date]:
+        found.append(f"{CITATION} has another version or date than {latest} of {date}, the latest in CHANGELOG.md")
+    if final and changes_in(root, "Unreleased"):
         found.append("CHANGELOG.md has unreleased changes")
     if final and suffix:
         found.append(f"version.hpp has the suffix {suffix}")
@@ -131,9 +159,16 @@ def fill_in(folder, words):
         target.write_text(text)
 
 
-def make(folder, commit, archive_url=None, homepage=None, device_archive=None):
-    """All files of a release but for the Python package, in a folder; without addresses, those of the folder. `device_archive` is where
-    one was installed. Returns the archive's path."""
+def notes(version, address, listing):
+    """What is new in a version, or in a draft of one, with links to the files of its tag; and the listing for CMake."""
+    changes = changes_in(ROOT, version) or changes_in(ROOT, "Unreleased")
+    linked = re.sub(r"\]\((?!\w+://|#)", f"]({address}/blob/v{version}/", changes)
+    return f"Warpheap {version}\n\n{linked}\n\n### From CMake\n\n```cmake\n{listing}```\n"
+
+
+def make(folder, commit, address=None, archive_url=None, device_archive=None):
+    """All files of a release but for the Python package, in a folder. Without the repository's address, they name the folder's files.
+    `device_archive` is where one was installed. Returns the archive's path."""
     folder.mkdir(parents=True, exist_ok=True)
     version = version_of()
     packed = folder / f"warpheap-{version}.tar.gz"
@@ -146,14 +181,18 @@ def make(folder, commit, archive_url=None, homepage=None, device_archive=None):
         name = f"{top}.tar.gz"
         built = name, write_hashed(folder / name, packed_folder(device_archive, top, seconds))
     (folder / f"warpheap-{version}.spdx.json").write_text(sbom.document(version, sha256, seconds, built))
+    published = f"{address}/releases/download/v{version}/{packed.name}" if address else packed.as_uri()
     words = {
         "VERSION": version,
-        "ARCHIVE_URL": archive_url or packed.as_uri(),
-        "HOMEPAGE": homepage or folder.as_uri(),
+        "NUMBERS": numbers_and_suffix(ROOT)[0],  # vcpkg knows no suffix
+        "ARCHIVE_URL": archive_url or published,
+        "REPOSITORY": address or folder.as_uri(),
         "SHA256": sha256,
         "SHA512": hashlib.sha512(packed.read_bytes()).hexdigest(),
     }
     fill_in(folder / "recipes", words)
+    listing = (folder / "recipes" / "cmake" / "fetch_content.cmake").read_text()
+    (folder / "notes.md").write_text(notes(version, words["REPOSITORY"], listing))
     return packed
 
 
@@ -162,11 +201,12 @@ def seconds_of(commit):
     return int(git("log", "-1", "--format=%ct", commit))
 
 
-def make_python(python, folder, commit, homepage=None, device_archive=None):
-    """sdist and wheel in a new folder, made by a Python that has build and hatchling; a second wheel has the device archive, if given."""
-    variables = {"SOURCE_DATE_EPOCH": str(seconds_of(commit)), "WARPHEAP_HOMEPAGE": homepage or ""}
+def make_python(python, folder, commit, device_archive=None):
+    """An sdist, and the wheel that is built from it, in a new folder, made by a Python that has build and hatchling; a second wheel has
+    the device archive, if given."""
     build = [python, "-m", "build", "--no-isolation", "--outdir", folder, ROOT / "python"]
-    compilers.succeed(*build, "--sdist", "--wheel", WARPHEAP_ARCHIVE_FOLDER="", **variables)
+    variables = {"SOURCE_DATE_EPOCH": str(seconds_of(commit))}
+    compilers.succeed(*build, WARPHEAP_ARCHIVE_FOLDER="", **variables)
     if device_archive:
         compilers.succeed(*build, "--wheel", WARPHEAP_ARCHIVE_FOLDER=str(device_archive), **variables)
 
@@ -193,29 +233,44 @@ def make_parts(options, commit):
     with tempfile.TemporaryDirectory() as work:
         device_archive = compilers.install_archive(pathlib.Path(work)) if has_archive else None
         shutil.rmtree(folder, ignore_errors=True)  # files of a former release
-        packed = make(folder, commit, options.archive_url, options.homepage, device_archive)
+        packed = make(folder, commit, None if options.draft else repository(), options.archive_url, device_archive)
         if has_python:
-            make_python(sys.executable, folder / "python", commit, options.homepage, device_archive)
+            make_python(sys.executable, folder / "python", commit, device_archive)
     return packed
+
+
+def tagged_commit(tag):
+    """The commit of a tag; empty if there is none."""
+    return git("for-each-ref", "--format=%(if)%(*objectname)%(then)%(*objectname)%(else)%(objectname)%(end)", f"refs/tags/{tag}").decode().strip()
+
+
+def final_faults(tag, commit):
+    """What keeps a commit from being a release with this tag."""
+    found = disagreements(ROOT, final=True) + address_faults(ROOT)
+    if git("status", "--porcelain"):
+        found.append("the tree has changes that are not committed")
+    if tagged_commit(tag) not in ("", commit):
+        found.append(f"the tag {tag} is of another commit")
+    return found
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draft", action="store_true", help="archive the working tree, with its changes")
-    parser.add_argument("--archive-url", help="where the archive will be, for the recipes")
-    parser.add_argument("--homepage", help="the project's site, for recipes and Python package")
+    parser.add_argument("--archive-url", help="where the archive will be, if it is no download of the release at the repository's host")
     parser.add_argument("--device-archive", action=argparse.BooleanOptionalAction, help="build the device archive, or do not")
     parser.add_argument("--python", action=argparse.BooleanOptionalAction, help="make the Python package, or do not")
     options = parser.parse_args()
-    faults = disagreements(ROOT, final=not options.draft)
-    if not options.draft and git("status", "--porcelain"):
-        faults.append("the tree has changes that are not committed")
+    commit = draft_commit() if options.draft else git("rev-parse", "HEAD").decode().strip()
+    tag = f"v{version_of()}"
+    faults = disagreements(ROOT, final=False) if options.draft else final_faults(tag, commit)
     if faults:
         print("\n".join(faults), file=sys.stderr)
         return 1
-    commit = draft_commit() if options.draft else git("rev-parse", "HEAD").decode().strip()
     try:
         packed = make_parts(options, commit)
+        if not options.draft and not tagged_commit(tag):
+            compilers.succeed("git", "-C", ROOT, "tag", "--annotate", "--cleanup=whitespace", "-F", packed.with_name("notes.md"), tag, commit)
     except compilers.Failed as failure:
         print(failure, file=sys.stderr)
         return 1

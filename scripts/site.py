@@ -106,7 +106,7 @@ def unread_headers(names):
 
 
 def run_sphinx(builder, source, output):
-    variables = {"WARPHEAP_SITE": str(BUILD), "WARPHEAP_VERSION": release.version_of()}
+    variables = {"WARPHEAP_SITE": str(BUILD), "WARPHEAP_VERSION": release.version_of(), "WARPHEAP_REPOSITORY": release.repository() or ""}
     words = ["-b", builder, "-W", "--keep-going", "-q", "-E", "-j", "auto", "-c", ROOT / SITE, source, output]
     return subprocess.run([BUILD / "venv" / "bin" / "sphinx-build", *words], env={**os.environ, **variables}).returncode == 0
 

@@ -39,6 +39,8 @@ html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_js_files = ["print.js"]
 html_theme_options = {"navigation_with_keys": False, "show_toc_level": 2, "header_links_before_dropdown": 6}
+if address := os.environ["WARPHEAP_REPOSITORY"]:
+    html_theme_options["icon_links"] = [{"name": "Repository", "url": address, "icon": "fa-brands fa-git-alt"}]
 html_sidebars = {"index": [], "performance": [], "performance/tables": []}
 
 LINK = re.compile(r"\[([^\]]*)\]\(([^)#\s]+/?)(#[^)\s]*)?\)")

@@ -1,20 +1,24 @@
+# Copyright Spack Project Developers. See COPYRIGHT file for details.
+#
+# SPDX-License-Identifier: (Apache-2.0 OR MIT)
+
 from spack_repo.builtin.build_systems.cmake import CMakePackage
 
 from spack.package import *
 
 
 class Warpheap(CMakePackage):
-    """Dynamic memory for GPU threads: malloc and free that a hundred thousand threads can call at the same instant.
-    A header-only CUDA C++20 library."""
+    """Dynamic memory for GPU threads: a header-only CUDA C++20 library whose malloc and free a
+    hundred thousand threads can call at the same instant."""
 
-    homepage = "@HOMEPAGE@"
+    homepage = "@REPOSITORY@"
     url = "@ARCHIVE_URL@"
 
     license("Apache-2.0")
 
     version("@VERSION@", sha256="@SHA256@")
 
-    variant("host_backend", default=False, description="Boost.Context, which programs without CUDA need")
+    variant("host_backend", default=False, description="Boost.Context, for programs without CUDA")
     variant("tool", default=False, description="The command-line tool, on the host backend")
 
     depends_on("cxx", type="build")

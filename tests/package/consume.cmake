@@ -4,7 +4,7 @@
 #   cmake -D SOURCE=… -D BUILD=… -D WORK=… -D KIND=… -P consume.cmake
 #
 # SOURCE is Warpheap's source, BUILD a build of it to install from, WORK a folder to work in. KIND is
-# find_package, fetch_content, cuda, cuda_alone or tool. CUDA consumers are compiled and not run;
+# find_package, cuda, cuda_alone or tool. CUDA consumers are compiled and not run;
 # `tool` installs everything, and looks for what belongs to the tool.
 
 cmake_policy(VERSION 3.25)
@@ -48,17 +48,13 @@ if(KIND STREQUAL "tool")
   return()
 endif()
 set(arguments -G Ninja -D CMAKE_BUILD_TYPE=Release)
-if(KIND STREQUAL "fetch_content")
-  list(APPEND arguments -D WARPHEAP_SOURCE_DIR=${SOURCE})
-else()
-  run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix --component Development)
-  foreach(file share/doc/warpheap/LICENSE include/warpheap/LICENSE)
-    if(NOT EXISTS ${WORK}/prefix/${file})
-      message(FATAL_ERROR "${KIND}: ${file} was not installed")
-    endif()
-  endforeach()
-  list(APPEND arguments -D CMAKE_PREFIX_PATH=${WORK}/prefix)
-endif()
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix --component Development)
+foreach(file share/doc/warpheap/LICENSE include/warpheap/LICENSE)
+  if(NOT EXISTS ${WORK}/prefix/${file})
+    message(FATAL_ERROR "${KIND}: ${file} was not installed")
+  endif()
+endforeach()
+list(APPEND arguments -D CMAKE_PREFIX_PATH=${WORK}/prefix)
 if(KIND MATCHES "^cuda")
   list(APPEND arguments -D CMAKE_CUDA_COMPILER=${NVCC} -D CMAKE_CUDA_ARCHITECTURES=90)
 endif()

@@ -3,6 +3,8 @@
 import os
 
 from conan import ConanFile
+from conan.errors import ConanInvalidConfiguration
+from conan.tools.build import check_min_cppstd
 from conan.tools.cmake import CMake, CMakeToolchain, cmake_layout
 from conan.tools.files import copy, get, rmdir
 
@@ -11,10 +13,10 @@ required_conan_version = ">=2.0"
 
 class WarpheapConan(ConanFile):
     name = "warpheap"
-    version = "@VERSION@"
     description = "Dynamic memory for GPU threads: a header-only CUDA C++20 library"
     license = "Apache-2.0"
-    homepage = "@HOMEPAGE@"
+    url = "https://github.com/conan-io/conan-center-index"
+    homepage = "@REPOSITORY@"
     topics = ("cuda", "gpu", "malloc", "allocator", "header-only")
     package_type = "header-library"
     settings = "os", "arch", "compiler", "build_type"
@@ -30,6 +32,11 @@ class WarpheapConan(ConanFile):
 
     def package_id(self):
         self.info.clear()
+
+    def validate(self):
+        check_min_cppstd(self, 20)
+        if self.settings.os != "Linux":
+            raise ConanInvalidConfiguration(f"{self.ref} is for Linux")
 
     def source(self):
         get(self, **self.conan_data["sources"][self.version], strip_root=True)
