@@ -69,7 +69,7 @@ class Panel:
         return sorted(found, key=lambda pair: pair[1].y, reverse=self.better == "higher")
 
     def ranked(self):
-        """The lines by their mean rank: those that always come first, then the best of each family, then others. Rows by value."""
+        """The lines by their mean rank: those that always come first, then the best of each known family, then others. Rows by value."""
         if not self.is_lines():
             return sorted(self.series, key=lambda each: each.points[0].y, reverse=self.better == "higher")
         ranks = {each.name: 0 for each in self.series}
@@ -79,7 +79,7 @@ class Panel:
                 ranks[name] += order.index(name) if name in order else len(ranks)
         by_rank = sorted(ranks, key=lambda name: (FIRST.index(name) if name in FIRST else len(FIRST), ranks[name]))
         best = {family_of(name): name for name in reversed(by_rank)}
-        by_rank.sort(key=lambda name: best[family_of(name)] != name)
+        by_rank.sort(key=lambda name: best[family_of(name)] != name or family_of(name) not in FAMILIES and name not in FIRST)
         return sorted(self.series, key=lambda each: by_rank.index(each.name))
 
     def refused(self, point):
