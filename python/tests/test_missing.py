@@ -13,10 +13,10 @@ from warpheap.missing import needed
 @pytest.mark.parametrize(
     ("missing", "use", "sentence"),
     [
-        ("numba", "import warpheap.numba", "warpheap.numba needs numba-cuda 0.30 or newer, which `pip install 'warpheap[numba]'` brings"),
+        ("numba", "import warpheap.numba", "warpheap.numba needs numba-cuda 0.30 or newer, which `pip install 'warpheap[numba]'`, or './python[numba]' in"),
         ("llvmlite", "import warpheap.numba", "warpheap.numba needs numba-cuda"),
         ("numba_cuda_mlir", "import warpheap.numba_cuda_mlir", "which `pip install 'numba_cuda_mlir'` brings"),
-        ("torch", "import warpheap.torch; warpheap.torch.load_inline('a', '', '')", "which `pip install 'warpheap[torch]'` brings"),
+        ("torch", "import warpheap.torch; warpheap.torch.load_inline('a', '', '')", "'./python[torch]' in a clone, brings"),
     ],
 )
 def test_a_missing_package_is_named_with_its_remedy(missing, use, sentence):

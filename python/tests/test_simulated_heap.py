@@ -191,6 +191,8 @@ with warpheap.Heap(None, memory=cuda.to_device(numpy.zeros(4096, numpy.int64))) 
     assert set(got) == {0, 512} and small.statistics().failures == list(got).count(0)
 with pytest.raises(warpheap.ClosedHeapError):
     fill[1, 16](small, got)
+with pytest.raises(TypeError, match="without extensions"):
+    cuda.jit(fill.fn)[1, 16](outer, got)
 for wrong in (lambda: warpheap.numba.HeapType("nosuch"), lambda: warpheap.numba.replace_malloc(outer)):
     with pytest.raises((warpheap.UnknownAllocatorError, NotImplementedError)):
         wrong()

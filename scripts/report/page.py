@@ -13,7 +13,7 @@ import panels
 import scenarios
 import tables
 from markupsafe import Markup
-from text import FORMATS, listed, printable
+from text import FORMATS, listed, parameter_text, printable
 
 MOST_CHARTS, MOST_OF_A_NUMBER = 76, 6
 # What the first screen shows: title, number, and scenarios and operations of which the first that was measured is taken.
@@ -163,7 +163,8 @@ class Page:
         told += [(FIRST_TITLES[panels.BASELINE], value) for _, value in panel.baselines]
         told = listed(f"{name} {FORMATS[panel.y_kind](value)}" for name, value in told)
         unit = f" {panel.x_label}" if panel.x_kind == "count" else ""
-        return told if x is None else f"At {FORMATS[panel.x_kind](x)}{unit}: {told}"
+        given = ", ".join(parameter_text(name, value) for name, value in panel.shared.items() if name != "machine")
+        return (told if x is None else f"At {FORMATS[panel.x_kind](x)}{unit}: {told}") + f" ({given})" * bool(given)
 
     def where(self, sources):
         """(names and values, commits) of each machine of some results."""

@@ -43,7 +43,6 @@ class Scenario:
 
 SIZE = {"x": "bytes", "x_label": "size of a block", "x_kind": "bytes"}
 THREADS = {"x": "threads", "x_label": "threads"}
-SLOTS = {"slots", "kernels"}
 SHAPES = {"least_thread_block", "most_thread_block", "shapes"}
 
 KNOWN = {
@@ -51,7 +50,7 @@ KNOWN = {
         "Every thread asks for one block at the same instant, and another kernel frees them all.", **SIZE),
     "efficiency": Scenario("How much of the pool can be used",
         "64 B beside blocks of 16 other sizes; mixed sizes; large blocks after small ones, of which none, 1% at random or 1% in "
-        "a run are kept; sizes that drift while the live bytes stay the same.", **SIZE, ignored={"blocks", "kernels"}, fills=True,
+        "a run are kept; sizes that drift while the live bytes stay the same.", **SIZE, ignored={"blocks"}, fills=True,
         views=(View("utilisation", "share", "bytes in blocks, of the pool", "higher"),
             View("utilisation_at_1_percent", "share", "the same when 1% of the calls are refused", "higher"),
             View("got_share", "share", "large blocks got, of those that would fit", "higher"),
@@ -63,14 +62,14 @@ KNOWN = {
     "churn": Scenario("Churn within a kernel", "Threads free one of their four blocks or ask for another one, round after round."),
     "long_churn": Scenario("Churn for a long time",
         "A quarter of the blocks is freed and replaced in each step; is the heap as fast at the end as at the start?",
-        x="tenth", x_label="tenth of the run", x_log=False, ignored=SLOTS,
+        x="tenth", x_label="tenth of the run", x_log=False, ignored={"slots", "kernels"},
         views=(View("median_us", "time", "median time of a step", "lower"),
             View("over_first", "ratio", "rate over that of the first tenth", "higher"))),
     "fill_level": Scenario("Churn by how full the pool is",
         "Blocks of 16 B to 4 KiB (or as stated) make up a share of the pool and live across kernels. In each step a quarter is "
         "freed by one kernel, and the next asks for others. Constant: sizes are drawn from the whole range. Drifting: the sizes "
         "move from small to large and back.", x="level_permille", x_label="share of the pool that is asked for", x_kind="permille",
-        ignored=SLOTS,
+        ignored={"slots"},
         views=(TIME, View("failed_share", "share", "calls that were refused", "lower"),
             View("cycles_p99", "cycles", "cycles of a call, 99th percentile", "lower"))),
     "fill": Scenario("To the last block",

@@ -52,9 +52,13 @@ def leaders(panel):
 # A common load: its name, a scenario, its operation, the value of what is drawn over, and what else must be so.
 LOADS = (
     ("Bursts of 16 B", "burst", "malloc", 16, {}),
+    ("Bursts of 64 B", "burst", "malloc", 64, {}),
     ("Bursts of 256 B", "burst", "malloc", 256, {}),
-    ("Bursts of 256 B by a million threads", "burst", "malloc", 256, {"threads": 1 << 20}),
+    ("Bursts of 1 KiB", "burst", "malloc", 1024, {}),
     ("Bursts of 4 KiB", "burst", "malloc", 4096, {}),
+    ("Bursts of 256 B from a new heap", "burst", "first_malloc", 256, {}),
+    ("Bursts of 64 B by a million threads", "burst", "malloc", 64, {"threads": 1 << 20}),
+    ("Bursts of 1 KiB by a million threads", "burst", "malloc", 1024, {"threads": 1 << 20}),
     ("Bursts of mixed sizes, up to 1 KiB", "mixed", "malloc", 1024, {}),
     ("Freeing a burst of 256 B", "burst", "free", 256, {}),
     ("Churn within a kernel", "churn", "malloc+free", None, {}),
@@ -63,6 +67,7 @@ LOADS = (
     ("All of the pool in blocks of 256 B", "exhaust", "malloc", 256, {}),
     ("How full a pool gets, sizes up to 1 KiB", "utilisation", "fill", None, {"sizes": "16 B to 1 KiB"}),
     ("Large blocks: 1 MiB, 1,024 threads", "crowd", "malloc", 1024, {"bytes": 1 << 20}),
+    ("Large blocks: 64 MiB, 16 threads", "crowd", "malloc", 16, {"bytes": 64 << 20}),
     ("Two tables joined", "join", "join", 1048576, {}),
 )
 
@@ -114,17 +119,22 @@ def _load_row(title, panel, x):
 def common_loads(rows):
     """Which allocator leads common loads that several were measured on, made from the rows and from nothing else: a sentence and a
     table."""
-    made, led = [], {}
+    nearest = {}  # (panel's title, x): how far it is from the load, the load, the panel
     for title, scenario, operation, wanted, where in LOADS:
         some = [row for row in rows if row.scenario == scenario]
         known = scenarios.scenario_of(scenario, some)
         panels = [panel for panel in charts.panels_of(some, known, known.views[0], {}) if panel.group == operation]
         panels = [panel for panel in panels if all(panel.shared.get(name) == value for name, value in where.items()) and _nearest(panel, wanted)]
-        for panel in sorted(panels, key=lambda panel: -len(panel.column(_nearest(panel, wanted)[0])))[:1]:
-            leading, row = _load_row(title, panel, _nearest(panel, wanted)[0])
-            made.append(row)
-            for name in leading:
-                led[name] = led.get(name, 0) + 1
+        places = [(panel, _nearest(panel, wanted)[0]) for panel in panels]
+        for panel, x in sorted(places, key=lambda place: -len(place[0].column(place[1])))[:1]:
+            found = (abs(x - wanted) if x is not None and wanted is not None else 0, title, panel)
+            nearest[scenario, panel.title, x] = min(nearest.get((scenario, panel.title, x), found), found, key=lambda each: each[0])
+    made, led = [], {}
+    for (_, _, x), (_, title, panel) in nearest.items():
+        leading, row = _load_row(title, panel, x)
+        made.append(row)
+        for name in leading:
+            led[name] = led.get(name, 0) + 1
     told = listed(f"{_named(name)} in {led[name]}" for name in sorted(led, key=lambda name: -led[name])[:4])
     sentence = f"Best, or no different from the best beyond the spread of repetitions, in these {len(made)} loads: {told}. A load with several such counts for each."
     return sentence, Table("", ("load", "take", "its value", "others", "measured"), made)

@@ -242,7 +242,7 @@ class ThePage(unittest.TestCase):
 class Machines(unittest.TestCase):
     def test_stand_at_the_top_with_driver_cuda_and_commit(self):
         header = page_of(document(row())).root.find(f".//{HTML}header")
-        told = "backend cuda GPU NVIDIA H200 CPU A CPU driver 580.1 CUDA 13.0 measured 2026-01-02 files 1 commit aaa111"
+        told = "backend cuda GPU NVIDIA H200 CPU A CPU driver 580.1 CUDA 13.0 measured 2026-01-02 files 1 all at commit aaa111"
         self.assertIn(told, Page.words(None, header))
 
     def test_that_differ_are_pointed_out_and_never_share_a_chart(self):

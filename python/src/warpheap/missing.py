@@ -13,7 +13,8 @@ def needed(module: str, package: str, remedy: str, *distributions: str) -> Itera
         yield
     except (ImportError, AttributeError) as problem:  # NumPy's modules, too, lack what an old package looks for
         found = ", ".join(f"{name} {version}" for name in (*distributions, "numpy") if (version := _version_of(name)))
-        sentence = f"{module} needs {package}, which `pip install '{remedy}'` brings: {problem}; found: {found or 'none of it'}"
+        clone = f", or './python{remedy.removeprefix('warpheap')}' in a clone," if remedy.startswith("warpheap[") else ""
+        sentence = f"{module} needs {package}, which `pip install '{remedy}'`{clone} brings: {problem}; found: {found or 'none of it'}"
         kind = ModuleNotFoundError if isinstance(problem, ModuleNotFoundError) else ImportError
         raise kind(sentence, name=getattr(problem, "name", None)) from problem
 

@@ -38,6 +38,16 @@ def replace_malloc(heap: Heap) -> list[Any]:
     raise NotImplementedError("replace_malloc() needs a GPU: NUMBA_ENABLE_CUDASIM is set, and Numba's simulator links no code")
 
 
+class _Refusal:
+    """The extension of kernels without ours, which a GPU refuses too."""
+
+    @staticmethod
+    def prepare_args(kernel_type: Any, value: Any, stream: Any = None, retr: Any = None) -> tuple[Any, Any]:
+        if isinstance(value, Heap):
+            raise TypeError("a heap is an argument of a kernel without extensions=[warpheap.numba]")
+        return kernel_type, value
+
+
 _OF_THE_COMPILER = {"forceinline", "launch_bounds", "lineinfo", "lto", "max_registers"}
 
 
@@ -45,7 +55,8 @@ def _taking_options(jit: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(jit)
     def taking(*arguments: Any, extensions: Any = (), **options: Any) -> Any:
         def extended(kernel: Any) -> Any:
-            kernel.extensions = list(extensions)
+            has_ours = any(getattr(each, "prepare_args", None) is prepare_args for each in extensions)
+            kernel.extensions = [*extensions, *([] if has_ours else [_Refusal])]
             return kernel
 
         made = jit(*arguments, **{name: value for name, value in options.items() if name not in _OF_THE_COMPILER})

@@ -174,19 +174,22 @@ TEST_F(Program, BenchOfWavesTakesItsOptions) {
           "--ranges 16-64 --divergence thread,block --allocate-shares 1,1 --free-shares 0,0.25 --repeat 2 --json -");
   ASSERT_EQ(made.status, 0) << made.err;
   auto const document = json::parse(made.out);
-  ASSERT_EQ(document["results"].size(), 2u * 4 + 2 + 4);  // a size and a range of two_phase
+  // a size and a range of two_phase; scaling with its baseline
+  ASSERT_EQ(document["results"].size(), 2u * 4 + 3 + 4);
   std::vector<std::string> operations;
   for (auto const& row : document["results"]) {
     operations.push_back(row["operation"]);
     EXPECT_EQ(row["checked"], true);
     EXPECT_EQ(row["times_us"].size(), 2u);
     bool const hands_out =
-        row["scenario"] == "two_phase" || (row["scenario"] == "scaling" && row["operation"] != "free");
+        row["scenario"] == "two_phase" ||
+        (row["scenario"] == "scaling" && row.value("allocator", "") != "null" && row["operation"] != "free");
     EXPECT_EQ(row.contains("bytes_per_second"), hands_out);
   }
-  EXPECT_THAT(operations, testing::ElementsAre("spree", "private", "spree", "private", "spree", "private", "spree",
-                                               "private", "malloc", "free", "malloc", "free", "malloc", "free"));
-  for (size_t const i : {0, 8})  // 32 bytes a malloc
+  EXPECT_THAT(operations,
+              testing::ElementsAre("spree", "private", "spree", "private", "spree", "private", "spree", "private",
+                                   "malloc", "malloc", "free", "malloc", "free", "malloc", "free"));
+  for (size_t const i : {0, 9})  // 32 bytes a malloc
     EXPECT_DOUBLE_EQ(document["results"][i]["bytes_per_second"],
                      32 * document["results"][i]["operations_per_second"].get<double>());
   EXPECT_EQ(document["results"][0]["parameters"]["most_bytes"], 32);
@@ -194,8 +197,8 @@ TEST_F(Program, BenchOfWavesTakesItsOptions) {
   EXPECT_EQ(document["results"][0]["parameters"]["drawn_by"], 1);
   EXPECT_EQ(document["results"][2]["parameters"]["drawn_by"], 256);
   EXPECT_EQ(document["results"][2]["parameters"]["free_odd_permille"], 250);
-  EXPECT_EQ(document["results"][10]["primitive"], "one_piece");
-  EXPECT_EQ(document["results"][12]["allocator"], "slab_bitmap");
+  EXPECT_EQ(document["results"][11]["primitive"], "one_piece");
+  EXPECT_EQ(document["results"][13]["allocator"], "slab_bitmap");
 }
 
 TEST_F(Program, BenchTellsGibibytesHandedOut) {
@@ -380,7 +383,15 @@ TEST_F(Program, WhatAnAllocatorOfFramesDoesNotServeIsSkippedOrRefused) {
   EXPECT_TRUE(verified["results"][1].contains("skipped"));
   expect_refusal("verify --sizes 8193" + ring, "ring_buffer serves at most 8192 bytes");
   expect_refusal("graph --scale 14" + ring, "serves at most 8192 bytes, and vertex");
-  expect_refusal("pic --frame-bytes 8193" + ring, "ring_buffer serves at most 8192 bytes");
+  expect_refusal("pic --frame-bytes 8193" + ring, "ring_buffer serves at most 8192 bytes, and a frame has 8193");
+  for (std::string const way : {"--cells 16x8 --steps 2", "--find-capacity --species 1"}) {
+    auto const pic = run("pic --allocator ualloc,slab_bitmap --backend host --json - " + way);
+    EXPECT_EQ(pic.status, 0) << pic.err;
+    auto const rows = json::parse(pic.out)["results"];
+    EXPECT_EQ(rows[0]["skipped"], "ualloc serves at most 1024 bytes");
+    EXPECT_EQ(rows[1]["allocator"], "slab_bitmap");
+    EXPECT_FALSE(rows[1].contains("skipped"));
+  }
 }
 
 TEST_F(Program, VerifyFindsTheSlotsAsTheyWere) {

@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 
 #include "backend/backend.hpp"
-#include "cli/usage_error.hpp"
 #include "tests/support/schedules.hpp"
 #include "tests/tool/measured_fixture.hpp"
 #include "warpheap/warpheap.hpp"
@@ -201,8 +200,16 @@ TEST(Pic, ARingBelongsToOneSpecies) {
   settings.pool_bytes = mebibyte;
   EXPECT_THROW(make_host_backend()->part<pic_job>().run("ring_buffer", settings), std::invalid_argument)
       << "half a mebibyte each";
+}
+
+TEST(Pic, FramesThatAnAllocatorCannotServeAreSkipped) {
+  auto settings = small_plasma();
   settings.frame_bytes = 8193;
-  EXPECT_THROW(make_host_backend()->part<pic_job>().run("ring_buffer", settings), usage_error);
+  auto const& job = make_host_backend()->part<pic_job>();
+  for (auto const& rows : {job.run("ring_buffer", settings).results, job.capacities("ring_buffer", settings)}) {
+    ASSERT_EQ(rows.size(), 1u);
+    EXPECT_EQ(rows[0].skipped, "ring_buffer serves at most 8192 bytes");
+  }
 }
 
 // Eckert 2014, figure 5.6: with n species, each has an nth of the pool where heaps are divided

@@ -8,16 +8,20 @@
 
 namespace warpheap::tool { inline namespace WARPHEAP_BACKEND { namespace {
 
-/// Throws usage_error if the allocator cannot serve frames of this size.
+/// A row of what is not measured, if the allocator cannot serve frames of this size.
 template <class Allocator>
-void check_frame_size(bench::test_subject<Allocator> const& subject, pic_settings const& settings) {
-  if (auto const why = bench::unsupported_reason(subject, settings.frame_bytes); !why.empty())
-    throw usage_error{"--frame-bytes: " + why + ", and a frame has " + std::to_string(settings.frame_bytes)};
+std::vector<bench::result> skipped(bench::test_subject<Allocator> const& subject, pic_settings const& settings,
+                                   char const* operation) {
+  bench::result row{.scenario = "pic", .allocator = subject.name, .operation = operation};
+  row.parameters = {{"frame_bytes", settings.frame_bytes}, {"pool_bytes", settings.pool_bytes}};
+  std::vector<bench::result> made;
+  bench::skip(made, row, bench::unsupported_reason(subject, settings.frame_bytes));
+  return made;
 }
 
 template <class Allocator>
 pic_outcome simulate(bench::test_subject<Allocator> const& subject, pic_settings const& settings) {
-  check_frame_size(subject, settings);
+  if (auto const row = skipped(subject, settings, "step"); !row.empty()) return {.results = row};
   return pic::simulation<Allocator>{subject.name, settings}.run();
 }
 
@@ -49,7 +53,7 @@ bench::result capacity_of(bench::test_subject<Allocator> const& subject, pic_set
 
 template <class Allocator>
 std::vector<bench::result> capacities(bench::test_subject<Allocator> const& subject, pic_settings const& settings) {
-  check_frame_size(subject, settings);
+  if (auto const row = skipped(subject, settings, "capacity"); !row.empty()) return row;
   std::vector<bench::result> made;
   for (u32 species = 1; species <= settings.species; ++species) {
     settings.report("pic, " + subject.name, species - 1, settings.species);
