@@ -176,6 +176,17 @@ def test_a_count_is_an_integer(package):
         package.ptx(kernel, package.whn.HeapType(), package.types.int64[::1])
 
 
+def test_narrow_counts_and_sizes_keep_their_sign(package):
+    """-1 is too large for any heap, also as an int16: nothing of it is taken for an unsigned number."""
+    def kernel(heap, counts, out):
+        made = heap.new(numpy.int8, counts[0])
+        out[0] = made.size + heap.malloc(counts[1]) + heap.calloc(counts[2], counts[3])
+
+    ptx = package.ptx(kernel, package.whn.HeapType(), package.types.int16[::1], package.types.int64[::1])
+    assert re.search(r"ld\.[a-z.]*s16|cvt\.s64\.s16", ptx) and not re.search(r"cvt\.u(32|64)\.u16", ptx), ptx
+    assert "cvt.s64.s16" in ptx or not re.search(r"ld\.[a-z.]*u16", ptx), ptx
+
+
 def test_heaps_of_two_allocators_are_arguments_of_one_kernel(package):
     def kernel(heap, other, out):
         out[0] = heap.malloc(8)

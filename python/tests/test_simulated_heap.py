@@ -152,6 +152,7 @@ import pytest
 import warpheap
 import warpheap.numba
 from numba import cuda
+from numba.cuda import types
 from warpheap.numba import array
 
 RECORD = numpy.dtype([("key", numpy.int32), ("value", numpy.float64)], align=True)
@@ -182,13 +183,13 @@ with warpheap.Heap(1 << 20) as heap:
     assert (counts.live_blocks, counts.live_bytes, counts.foreign_frees) == (48, 48 * 64, 0), counts
     assert outer.statistics().live_blocks == 96
 
-with warpheap.Heap(None, memory=cuda.to_device(numpy.zeros(4096, numpy.int64))) as small:
+with warpheap.Heap(None, memory=cuda.to_device(numpy.zeros(1 << 17, numpy.int64))) as small:
     @cuda.jit(extensions=[warpheap.numba])
     def fill(heap, got):
-        got[cuda.grid(1)] = heap.new(numpy.float64, 512).size
+        got[cuda.grid(1)] = heap.new(types.float64, 1 << 14).size
     got = numpy.zeros(16)
     fill[1, 16](small, got)
-    assert set(got) == {0, 512} and small.statistics().failures == list(got).count(0)
+    assert set(got) == {0, 1 << 14} and small.statistics().failures == list(got).count(0)
 with pytest.raises(warpheap.ClosedHeapError):
     fill[1, 16](small, got)
 with pytest.raises(TypeError, match="without extensions"):

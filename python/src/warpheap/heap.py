@@ -72,7 +72,8 @@ class Heap(KernelMethods):
                pool has one size
     chunk      how much grow(), poll() and trim() map or unmap at a time; a 32nd of the limit if None
 
-    In a process with NUMBA_ENABLE_CUDASIM=1 it is a heap in the host's memory, for kernels in Numba's simulator.
+    In a process with NUMBA_ENABLE_CUDASIM=1 it is a heap in the host's memory, for kernels in Numba's simulator; a class of
+    your own that derives from it needs a GPU.
 
     The heap must outlive every kernel that uses it: close it, or let go of it, when none is running.
     It belongs to the device's primary context, as Numba's, CuPy's and PyTorch's memory does.
@@ -322,7 +323,7 @@ class Heap(KernelMethods):
         return inspection.statistics_of(self._inspect("statistics", driver.stream_number(stream)))
 
     def statistics_now(self) -> inspection.HeapStatistics:
-        """Counts of the heap while kernels use it. Waits for none of them.
+        """Counts of the heap while kernels use it. Waits for none of them, but for other calls of the host on this heap.
 
         The metadata is copied while it changes, so a call in progress may be counted, or half of it, or not.
         """

@@ -15,7 +15,10 @@ MINIMUM_BYTES = 1 << 20
 
 def simulates() -> bool:
     """Whether Numba's kernels run in its simulator in this process, where heaps are the host's."""
-    return os.environ.get("NUMBA_ENABLE_CUDASIM", "").strip() not in ("", "0")
+    try:
+        return int(os.environ.get("NUMBA_ENABLE_CUDASIM", "")) != 0
+    except ValueError:  # as Numba takes it
+        return False
 
 
 def whole_number(value: object, what: str) -> int:

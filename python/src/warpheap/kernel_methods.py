@@ -31,7 +31,7 @@ class KernelMethods:
         _refuse("aligned_alloc")
 
     def realloc(self, memory: int, nbytes: int) -> int:
-        """In a kernel: the address of the block with its new size, which may have moved; 0 leaves the old block as it was."""
+        """In a kernel: the address of the block with its new size, which may have moved. 0 leaves the old block as it was, but for 0 bytes, which free it."""
         _refuse("realloc")
 
     def new(self, dtype: "DTypeLike", count: int) -> "NDArray[Any]":

@@ -72,7 +72,9 @@ def _type_of_array(context):
 @_extending.lower_builtin(array, _types.Integer, _types.Integer, _types.Any)
 def _lower_array(builder, target, arguments, keywords):
     integer = _models.IntegerType.get_signless(64)
-    address, count = (_convert(builder.load_var(argument), integer) for argument in arguments[:2])
+    address, count = (
+        _convert(builder.load_var(argument), integer, signed=builder.get_numba_type(argument).signed) for argument in arguments[:2]
+    )
     pointer = _llvm.inttoptr(_llvm.PointerType.get(), address)
     value = _llvm.UndefOp(_memref_descriptor_type(1)).result
     zero, one = _constant(0, integer), _constant(1, integer)
@@ -111,7 +113,7 @@ def _register_new(heap_type, function_of, type_of_array):
         function, integer = function_of(heap), _types.int64
 
         def make(heap, dtype, count):
-            memory = function(heap, count, size)
+            memory = function(heap, integer(count), size)
             return array(memory, integer(count) * integer(memory != 0), dtype)
 
         return make

@@ -129,4 +129,5 @@ def _allow_our_files(reduce):
     return reduced
 
 
-_CUDACodeLibrary._reduce_states = _allow_our_files(_CUDACodeLibrary._reduce_states)
+if hasattr(_CUDACodeLibrary, "_reduce_states"):  # otherwise kernels with heaps are not cached, as Numba says
+    _CUDACodeLibrary._reduce_states = _allow_our_files(_CUDACodeLibrary._reduce_states)

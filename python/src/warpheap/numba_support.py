@@ -8,6 +8,7 @@ offset, and stored in arrays, with no operations of ours. All else is C++ that t
 
 import functools
 import hashlib
+import pathlib
 import pickle
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -74,6 +75,15 @@ _NEW = {"new": "ssa"}  # which has a type for its first size in kernels
 _MEANINGS = {"s": "a size", "a": "an address"}
 
 
+@functools.cache
+def _code_digest() -> str:
+    """Of all that machine code with ours in it depends on: the headers, and this package."""
+    made = hashlib.sha256(headers_digest().encode())
+    for path in sorted(pathlib.Path(__file__).parent.glob("*.py")):
+        made.update(path.read_bytes())
+    return made.hexdigest()
+
+
 def array_type(types: Any, errors: Any, memory: Any, count: Any, dtype: Any) -> Any:
     """The type of array() with arguments of these types."""
     if not isinstance(memory, types.Integer):
@@ -84,10 +94,9 @@ def array_type(types: Any, errors: Any, memory: Any, count: Any, dtype: Any) -> 
 def _view_type(function: str, types: Any, errors: Any, count: Any, dtype: Any) -> Any:
     if not isinstance(count, types.Integer):
         raise errors.TypingError(f"{function} takes a count, an integer, and was given {count}")
-    element = getattr(dtype, "dtype", None)
-    if element is None or isinstance(dtype, types.Array):
+    if not isinstance(dtype, (types.NumberClass, types.DType)):
         raise errors.TypingError(f"{function} takes a type such as numpy.int64, and was given {dtype}")
-    return types.Array(element, 1, "C")
+    return types.Array(dtype.dtype, 1, "C")
 
 
 def not_cached(what: str) -> pickle.PicklingError:
@@ -124,6 +133,7 @@ def typed_support(
     register_new  makes the method new(), from HeapType, the function that gives its memory, of the type of
                   a heap, and one that gives its array's type, of those of its arguments
     """
+    integer = types.int64  # narrower ones keep their sign
     kinds = {"s": types.uint64, "a": types.int64, "i": types.int32}
 
     class Linked(cuda.LTOIR):  # type: ignore[misc]  # a class of a package without types
@@ -140,7 +150,7 @@ def typed_support(
             type_of(allocator)
             self.allocator = allocator
             # A cached kernel is found by its types, and is no longer right once our code is other code.
-            self.code = hashlib.sha256((headers_digest() + _SOURCE).encode()).hexdigest()
+            self.code = _code_digest()
             super().__init__(f"Heap({allocator})")
 
         @property
@@ -186,14 +196,14 @@ def typed_support(
                     free = functions(heap.allocator)["free"]
                     return lambda heap, first: free(heap, address_of(first))
                 function = checked(method, heap, first)
-                return lambda heap, first: function(heap, first)
+                return lambda heap, first: function(heap, integer(first))
 
         else:
 
             @overload_method(HeapType, method)
             def of_two(heap, first, second):  # type: ignore[no-untyped-def]
                 function = checked(method, heap, first, second)
-                return lambda heap, first, second: function(heap, first, second)
+                return lambda heap, first, second: function(heap, integer(first), integer(second))
 
     for method in _LETTERS:
         register(method)

@@ -14,10 +14,10 @@ from typing import Any
 import numpy
 from numpy.typing import DTypeLike, NDArray
 
-from .errors import HeapSizeError, MemoryArgumentError, NoDeviceError
+from .errors import HeapSizeError, MemoryArgumentError, NoDeviceError, OutOfMemoryError
 from .growth import GrowingPool
 from .heap import LIVE_BLOCK, Heap
-from .heap_arguments import HeapArguments, block_size
+from .heap_arguments import MINIMUM_BYTES, HeapArguments, block_size
 from .inspection import HeapStatistics
 
 ALIGNMENT = 16  # of every block, and what sizes are rounded up to
@@ -32,11 +32,21 @@ def _unsigned(method: str, value: Any) -> int:
         raise TypeError(f"{method}() of a heap takes integers, and was given {value!r}") from None
 
 
+def _element(dtype: Any) -> numpy.dtype[Any]:
+    """NumPy's type, also of a type of Numba's."""
+    if hasattr(dtype, "mangling_args"):
+        from numba.cuda.np import numpy_support
+
+        dtype = numpy_support.as_dtype(dtype)
+    made: numpy.dtype[Any] = numpy.dtype(dtype)
+    return made
+
+
 def view(memory: int, count: int, dtype: DTypeLike) -> NDArray[Any]:
     """An array of the simulator's kernels over memory of the host."""
     from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray, FakeWithinKernelCUDAArray
 
-    element = numpy.dtype(dtype)
+    element = _element(dtype)
     memory, count = operator.index(memory), operator.index(count)  # NumPy's integers, which ctypes does not take
     bytes_there: Any = (ctypes.c_char * (count * element.itemsize)).from_address(memory)
     array: NDArray[Any] = FakeWithinKernelCUDAArray(FakeCUDAArray(numpy.ndarray((count,), element, bytes_there)))
@@ -48,8 +58,9 @@ def _bytes_of(memory: Any, nbytes: int | None) -> NDArray[numpy.uint8]:
     array = getattr(memory, "_ary", memory)
     if not isinstance(array, numpy.ndarray) or not (array.flags.c_contiguous and array.flags.writeable) or array.dtype.hasobject:
         raise MemoryArgumentError(f"{type(memory).__name__} is no contiguous, writable array, as memory must be in the simulator")
-    if array.nbytes == 0 or (nbytes is not None and nbytes > array.nbytes):
-        raise HeapSizeError(f"heap in {array.nbytes if nbytes is None else nbytes} bytes of memory that has {array.nbytes}")
+    wanted = array.nbytes if nbytes is None else nbytes
+    if not MINIMUM_BYTES <= wanted <= array.nbytes:
+        raise HeapSizeError(f"heap in {wanted} bytes of memory that has {array.nbytes}: the least is {MINIMUM_BYTES}")
     return array.reshape(-1).view(numpy.uint8)[:nbytes]
 
 
@@ -85,7 +96,7 @@ class SimulatedHeap(Heap):
         limit: int | None = None,
         chunk: int | None = None,
     ):
-        given = HeapArguments.checked(nbytes, allocator, device, stream, memory, limit, chunk)
+        given = HeapArguments.checked(nbytes, allocator, device, None, memory, limit, chunk)  # the simulator's streams have no number
         if given.device:
             raise NoDeviceError(f"no GPU has number {given.device}: the simulator has number 0 alone")
         self._allocator, self._device, self._closed = given.allocator, 0, False
@@ -93,7 +104,11 @@ class SimulatedHeap(Heap):
         if memory is not None:
             self._bytes = _bytes_of(memory, given.nbytes)
         else:
-            self._bytes = numpy.empty(given.sizes.limit if given.sizes else given.nbytes or 0, numpy.uint8)
+            size = given.sizes.limit if given.sizes else given.nbytes or 0
+            try:
+                self._bytes = numpy.empty(size, numpy.uint8)
+            except MemoryError as problem:
+                raise OutOfMemoryError(f"a heap of {size} bytes: {problem}") from None
         begin, size = self._bytes.ctypes.data, self._bytes.nbytes
         self._begin = -(-begin // ALIGNMENT) * ALIGNMENT
         self._end = (begin + size) // ALIGNMENT * ALIGNMENT
@@ -156,7 +171,7 @@ class SimulatedHeap(Heap):
 
     def new(self, dtype: DTypeLike, count: int) -> NDArray[Any]:
         count = _unsigned("new", count)
-        memory = self._take(count * numpy.dtype(dtype).itemsize)
+        memory = self._take(count * _element(dtype).itemsize)
         return view(memory, count if memory else 0, dtype)
 
     def free(self, memory: int | NDArray[Any]) -> int:
