@@ -47,7 +47,7 @@ def repository() -> str:
     citation = HERE.parent / "CITATION.cff"
     if (HERE / PACKED).exists() or not citation.exists():
         return ""
-    found = re.search(r"^repository-code: *(\S+)$", citation.read_text(), re.MULTILINE)
+    found = re.search(r"^repository-code: *(\S+)(?: +#.*)?$", citation.read_text(), re.MULTILINE)
     return found[1] if found else ""
 
 

@@ -35,7 +35,7 @@ def as_released(files):
     """The texts that tell of the version or of the repository, as a release at ADDRESS has them."""
     numbers, suffix = release.numbers_and_suffix(compilers.ROOT)
     citation = files[release.CITATION]
-    for name, value in {"version": numbers, "date-released": DATE, "(?:# )?repository-code": ADDRESS}.items():
+    for name, value in {"version": numbers, "date-released": DATE, "(?:# )?repository-code": f"{ADDRESS}  # as YAML may have it"}.items():
         citation = re.sub(rf"^{name}: .*$", f"{name.removeprefix('(?:# )?')}: {value}", citation, flags=re.MULTILINE)
     changed = {
         CHANGELOG: f"# Changelog\n\n## [Unreleased]\n\n## [{numbers}] - {DATE}\n\n- [A change](README.md).\n\n## [0.0.1] - 2025-01-01\n\n- Another.\n",
@@ -229,7 +229,8 @@ def negative_test():
         (release.CITATION, "repository-code: ", "# repository-code: "),
         (release.CITATION, f"repository-code: {ADDRESS}", f"repository-code: {ADDRESS}/"),
         (release.CITATION, "repository-code: https", "repository-code: git"),
-        *((name, f"The repository is {ADDRESS}", "The repository is secret") for name in release.NAMING),
+        (release.CITATION, f"repository-code: {ADDRESS}", f"repository-code: {ADDRESS}.git"),
+        *((name, f"The repository is {ADDRESS}", f"The repository is {ADDRESS}-too") for name in release.NAMING),
         (VERSION, *in_work),
     ]
 

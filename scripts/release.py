@@ -62,7 +62,7 @@ def version_of(root=ROOT):
 
 def repository(root=ROOT):
     """The address of the repository, or None before it has one."""
-    found = re.search(r"^repository-code: *(\S+)$", (root / CITATION).read_text(), re.MULTILINE)
+    found = re.search(r"^repository-code: *(\S+)(?: +#.*)?$", (root / CITATION).read_text(), re.MULTILINE)
     return found and found[1]
 
 
@@ -71,9 +71,9 @@ def address_faults(root):
     address = repository(root)
     if not address:
         return [f"{CITATION} has no repository-code: recipes, the Python package and the site need the address of the repository"]
-    if not re.fullmatch(r"https://[^\s\"']+[^\s\"'/]", address):
+    if not re.fullmatch(r"https://[^\s\"']+[^\s\"'/]", address) or address.endswith(".git"):
         return [f"{CITATION} has the repository-code {address}, which is no address like https://example.org/warpheap"]
-    return [f"{name} does not name {address}, which is the repository in {CITATION}" for name in NAMING if address not in (root / name).read_text()]
+    return [f"{name} does not name {address}, which is the repository in {CITATION}" for name in NAMING if not re.search(rf"{re.escape(address)}(?![\w-])", (root / name).read_text())]
 
 
 def changes_in(root, name):
@@ -90,7 +90,7 @@ def disagreements(root, final):
     for name in ASKING:
         found += [f"{name} asks for {asked}" for asked in re.findall(r"find_package\(warpheap ([\d.]+)", (root / name).read_text()) if asked != minor]
     for path in (root / "packaging").rglob("*.*"):
-        if path.is_file() and numbers in path.read_text():
+        if path.is_file() and path.name != "README.md" and numbers in path.read_text():  # which has versions of tools
             found.append(f"{path.relative_to(root)} has {numbers} in place of @VERSION@")
     headings = re.findall(r"^## \[(\d+\.\d+\.\d+)\] - (\S+)$", (root / "CHANGELOG.md").read_text(), re.MULTILINE)
     latest, date = headings[0] if headings else ("0.0.0", "no date")

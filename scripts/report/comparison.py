@@ -31,7 +31,7 @@ class Pair:
             return "not told: one repetition"
         before, after = self.before.spread(), self.after.spread()
         if after[0] <= before[1] and before[0] <= after[1]:
-            return UNDECIDED if max(high / low if low else 1 for low, high in (before, after)) > WIDE else "unchanged"
+            return UNDECIDED if any(high > WIDE * low for low, high in (before, after)) else "unchanged"
         return "faster" if self.ratio < 1 else "slower"
 
 

@@ -18,8 +18,8 @@ from text import FORMATS, listed, parameter_text, printable
 MOST_CHARTS, MOST_OF_A_NUMBER = 76, 6
 # What the first screen shows: title, number, and scenarios and operations of which the first that was measured is taken.
 FIRST = (
-    ("Speed: all threads call malloc at once", "median_us", (("scaling", "malloc"),)),
-    ("Speed: the same, by size", "median_us", (("burst", "malloc"),)),
+    ("Speed: malloc of all threads at once", "median_us", (("scaling", "malloc"),)),
+    ("Speed: malloc by size of a block", "median_us", (("burst", "malloc"),)),
     ("Memory: in use at the first nullptr", "utilisation", (("efficiency", "mixed fill"), ("utilisation", "fill"))),
 )
 FIRST_BYTES, FIRST_LINES = 64, 5  # the size of a block whose numbers are told, and the most lines
@@ -158,13 +158,22 @@ class Page:
         def measured(x):
             return [(name, point) for name, point in panel.column(x) if name in panels.FIRST]
 
-        x = max(reversed(panel.xs()), key=lambda x: (len(measured(x)), x == FIRST_BYTES))
-        told = [(FIRST_TITLES.get(name, panels.title_of(name)), point.y) for name, point in measured(x)]
-        told += [(FIRST_TITLES[panels.BASELINE], value) for _, value in panel.baselines]
-        told = listed(f"{name} {FORMATS[panel.y_kind](value)}" for name, value in told)
+        value, wanted = FORMATS[panel.y_kind], FIRST_BYTES if panel.x_kind == "bytes" else None
+        x = max(reversed(panel.xs()), key=lambda x: (len(measured(x)), x == wanted))
+        told = [f"{FIRST_TITLES.get(name, panels.title_of(name))} {value(point.y)} {panel.refusal(point)}".strip() for name, point in measured(x)]
+        if not told:
+            return ""
+        told = listed([*told, *(f"{FIRST_TITLES[panels.BASELINE]} {value(baseline)}" for _, baseline in panel.baselines)])
         unit = f" {panel.x_label}" if panel.x_kind == "count" else ""
         given = ", ".join(parameter_text(name, value) for name, value in panel.shared.items() if name != "machine")
         return (told if x is None else f"At {FORMATS[panel.x_kind](x)}{unit}: {told}") + f" ({given})" * bool(given)
+
+    def first_note(self):
+        """What a reader of the first screen must know, sentence by sentence."""
+        if any(each.name == panels.DEFAULT for _, panel in self.first for each in panel.series):
+            yield "Warpheap is slab_bitmap, its default. But for CUDA's malloc, the others are Warpheap's own implementations of published designs."
+        if any(panel.group == "first_malloc" for section in self.sections for _, some in section.views for panel in some):
+            yield "Times are of heaps that were used before; what a new one takes is called first malloc."
 
     def where(self, sources):
         """(names and values, commits) of each machine of some results."""
@@ -175,7 +184,7 @@ class Page:
             dates = sorted(str(source.machine.get("time") or "?")[:10] for source in some)
             date = " to ".join(dict.fromkeys((dates[0], dates[-1])))
             cells = dict(zip(panels.WHERE, (value or "none" for value in where)), measured=date, files=len(some))
-            yield cells, listed(dict.fromkeys(source.commit for source in some))
+            yield cells, list(dict.fromkeys(source.commit for source in some))
 
 
 def _printable(value):

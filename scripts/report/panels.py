@@ -5,6 +5,8 @@ A chart compares what measured the same load. So parameters that differ make cha
 over, and for those that follow from it.
 """
 
+import math
+
 from results import is_number, newest
 from text import bytes_text, in_order, parameter_text, share_text
 
@@ -35,7 +37,7 @@ class Point:
 
     def width(self):
         """How many times its lower end the upper end of the spread is."""
-        return self.high / self.low if self.low else 1
+        return self.high / self.low if self.low else math.inf if self.high else 1
 
 
 class Series:
@@ -102,8 +104,8 @@ class Panel:
         return (max if self.better == "higher" else min)(real, key=lambda each: each[1].y)
 
     def verdict(self, point, best):
-        """'even' if a point is as good as the best: the spreads of their repetitions overlap, and it refuses no more. 'undecided'
-        if they overlap where one is WIDE. Else 'behind'."""
+        """'even' if a point is as good as the best: the spreads of their repetitions overlap, and it has no calls refused where the
+        best has none. 'undecided' if they overlap where one is WIDE. Else 'behind'."""
         if self.refused(point) and not self.refused(best):
             return "behind"
         if None in (point.low, best.low) or len(point.row.times) < 2 or len(best.row.times) < 2:
@@ -235,7 +237,7 @@ def _splits(members, x):
     names = sorted(dict.fromkeys(name for _, _, given in members for name in given), key=lambda name: name in LAST)
     for name in names:
         varies = len({given.get(name) for _, _, given in members}) > 1
-        if varies and name != x and _conflicts(members, name, x, splits, False):
+        if varies and name != x and (name == "machine" or _conflicts(members, name, x, splits, False)):
             splits.append(_Split(name, None if _conflicts(members, name, x, splits, True) else _sweeps(members, name, x)))
     return splits
 

@@ -87,11 +87,8 @@ def _named(name):
 
 
 def _other(panel, name, point, best):
-    ratio, verdict = panel.ratio_to(point, best), panel.verdict(point, best)
-    words = [panel.refusal(point)] * panel.refused(point)
-    if verdict == "undecided":
-        words.append(f"{UNDECIDED}: {ratio_text(max(point.width(), best.width()))}×")
-    elif ratio and panel.y_kind != "share" and not words:
+    ratio, words = panel.ratio_to(point, best), [panel.refusal(point)] * panel.refused(point)
+    if ratio and panel.y_kind != "share" and not words:
         words.append(ratio_text(ratio) + ("× as long" if panel.y_kind == "time" else "× less"))
     return f"{_named(name)} {FORMATS[panel.y_kind](point.y)}" + f" ({', '.join(words)})" * bool(words)
 
@@ -99,7 +96,9 @@ def _other(panel, name, point, best):
 def _load_row(title, panel, x):
     column = _compared(panel, x)
     leader, best = panel.best_of(column)
-    equals = [each for each in column if each[0] == leader or panel.verdict(each[1], best) == "even"]
+    undecided = any(panel.verdict(point, best) == "undecided" for _, point in column)
+    wanted = ("even", "undecided") if undecided else ("even",)
+    equals = [each for each in column if each[0] == leader or panel.verdict(each[1], best) in wanted]
     others = [each for each in column if each not in equals]
     others.sort(key=lambda each: (each[0] not in FIRST, panel.refused(each[1]) and not panel.refused(best)))
     shown = others if len(others) <= MOST_LISTED + 1 else others[:MOST_LISTED]
@@ -112,8 +111,11 @@ def _load_row(title, panel, x):
     given += [f"{label}: {FORMATS[panel.y_kind](value)}" for label, value in panel.baselines]
     equals.sort(key=lambda each: each[0] != DEFAULT)
     take = [_named(name) + f" ({panel.refusal(point)})" * panel.refused(point) for name, point in equals]
-    return [name for name, _ in equals], (title, listed(take), ("best", FORMATS[panel.y_kind](best.y), ""), "; ".join(words) or "none",
-                                          f"{panel.y_label}; {', '.join(given)}")  # fmt: skip
+    if undecided:
+        take = [f"{UNDECIDED} ({ratio_text(max(point.width() for _, point in equals))}×): {listed(take)}"]
+    return [] if undecided else [name for name, _ in equals], (
+        title, listed(take), ("" if undecided else "best", FORMATS[panel.y_kind](best.y), ""), "; ".join(words) or "none",
+        f"{panel.y_label}; {', '.join(given)}")  # fmt: skip
 
 
 def common_loads(rows):
@@ -136,7 +138,8 @@ def common_loads(rows):
         for name in leading:
             led[name] = led.get(name, 0) + 1
     told = listed(f"{_named(name)} in {led[name]}" for name in sorted(led, key=lambda name: -led[name])[:4])
-    sentence = f"Best, or no different from the best beyond the spread of repetitions, in these {len(made)} loads: {told}. A load with several such counts for each."
+    loads = "this load" if len(made) == 1 else f"these {len(made)} loads"
+    sentence = f"Best, or no different from the best beyond the spread of repetitions, in {loads}: {told or 'none'}. A load with several such counts for each."
     return sentence, Table("", ("load", "take", "its value", "others", "measured"), made)
 
 

@@ -59,14 +59,15 @@ class CommonLoads(unittest.TestCase):
     def test_have_loads_without_an_axis(self):
         rows = [row(name, "malloc+free", "churn", (time,) * 3, rounds=64) for name, time in (("slab_bitmap", 10.0), ("scatter", 40.0))]
         made = page_of(document(*rows))
-        self.assertIn("in these 1 loads: slab_bitmap (the default) in 1", made.words(made.section("loads")))
+        self.assertIn("in this load: slab_bitmap (the default) in 1", made.words(made.section("loads")))
         self.assertEqual(list(made.loads()), ["load", "Churn within a kernel"])
 
     def test_are_not_decided_where_a_spread_is_wide(self):
         rows = [row("slab_bitmap", times=(20.0, 21.0, 22.0), bytes=256), row("scatter", times=(10.0, 30.0, 77.0), bytes=256)]
         made = page_of(document(*rows))
         (words,) = made.loads()["Bursts of 256 B"]
-        self.assertIn("slab_bitmap (the default) 21.0 µs scatter 30.0 µs (undecided, the spread is too wide: 7.70×)", words)
+        self.assertIn("undecided, the spread is too wide (7.70×): slab_bitmap (the default) and scatter 21.0 µs none", words)
+        self.assertIn("in this load: none", made.words(made.section("loads")))
         self.assertEqual(best_cells(made, "burst"), {"slab_bitmap"})
         self.assertEqual(table_cells(made, "burst")["scatter"], ["1.43 30.0 µs, undecided, the spread is too wide"])
 

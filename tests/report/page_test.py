@@ -271,6 +271,14 @@ class Machines(unittest.TestCase):
         made = page_of(document(row(), machine={**H200, "commit": "aaa111-dirty"}))
         self.assertIn("changed after its commit", made.words())
 
+    def test_never_share_a_line_even_where_they_measured_different_points(self):
+        def bursts(*threads):
+            return [row(scenario="scaling", times=(9.0, 9.1, 9.2), bytes=64, threads=each) for each in threads]
+
+        made = page_of(document(*bursts(32, 256)), document(*bursts(2048, 16384), machine={**H200, "device": "NVIDIA A100"}))
+        self.assertEqual([len(told) for told in made.charts()], [2, 2])
+        self.assertIn("At 256 threads: Warpheap 9.10 µs (64 B)", made.words())
+
     def test_of_rows_that_were_measured_twice_the_newer_is_shown(self):
         older = document(burst("slab_bitmap", 80))
         newer = document(burst("slab_bitmap", 20), machine={**H200, "time": "2026-02-02T00:00:00Z"})

@@ -128,7 +128,7 @@ class append_buffer {
   }
 
   /// Calls visit(T&) for elements `first`, first + stride, first + 2 * stride, ... below size().
-  /// The same condition holds for them.
+  /// They were appended as operator[] asks.
   template <class Visit>
   WARPHEAP_DEVICE void for_each(u64 first, u64 stride, Visit visit) const {
     for (u64 const end = size(); first < end; first += stride) visit((*this)[first]);
