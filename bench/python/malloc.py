@@ -39,9 +39,10 @@ def main():
     parser.add_argument("--commit", default=None, help="the commit measured; git is asked if there is none")
     parser.add_argument("--json", default="h200-python.json", help="file to write (%(default)s)")
     parser.add_argument("--first-use", action="store_true", help="only print the seconds of a first use, as JSON")
+    parser.add_argument("--cache", action="store_true", help="in a first use, the kernel has cache=True")
     options = parser.parse_args()
     if options.first_use:
-        print(json.dumps(first_use(options.pool)))
+        print(json.dumps(first_use(options.pool, options.cache)))
         return
     with tempfile.TemporaryDirectory() as folder:
         cubin = options.cubin or built(folder, "malloc.cu", "-cubin")
@@ -103,7 +104,7 @@ def row(scenario, operation, kind, times_us, **more):
     }
 
 
-def numba_kernels():
+def numba_kernels(cache=False):
     from numba import cuda
 
     import warpheap.numba
@@ -118,7 +119,7 @@ def numba_kernels():
         if i < got.size:
             heap.free(got[i])
 
-    more = {"extensions": [warpheap.numba], "lto": True}
+    more = {"extensions": [warpheap.numba], "lto": True, "cache": cache}
     return cuda.jit(**more)(take), cuda.jit(**more)(give), cuda.jit(**more, launch_bounds=(BLOCK, 8))(take)
 
 
@@ -208,22 +209,22 @@ def heaps(pool, maker):
 
 
 def first_uses(pool, folder):
-    """Three processes with empty caches, and three with what each of them left there."""
+    """Thrice, a process with empty caches, one with what it left there, and one that finds the kernel in Numba's cache too."""
     phases = {}
     for repeat in range(3):
         caches = {name: f"{folder}/{repeat}/{name}" for name in ("WARPHEAP_CACHE_DIR", "NUMBA_CACHE_DIR", "CUDA_CACHE_PATH")}
-        for kind in ("empty cache", "from the cache"):
-            command = [sys.executable, HERE / "malloc.py", "--first-use", "--pool", str(pool)]
+        for kind, *more in (("empty cache",), ("from the cache",), (None, "--cache"), ("from Numba's cache", "--cache")):
+            command = [sys.executable, HERE / "malloc.py", "--first-use", "--pool", str(pool), *more]
             done = subprocess.run(command, env={**os.environ, **caches}, capture_output=True, text=True)
             if done.returncode:
                 sys.exit(f"malloc.py: a first use failed:\n{done.stderr}")
-            for phase, seconds in json.loads(done.stdout).items():
+            for phase, seconds in json.loads(done.stdout).items() if kind else ():
                 phases.setdefault((phase, kind), []).append(1e6 * seconds)
     for (phase, kind), times_us in phases.items():
         yield row("python_first_use", phase, kind, times_us, parameters={"pool_bytes": pool})
 
 
-def first_use(pool):
+def first_use(pool, cache):
     began = time.perf_counter()
     seconds = {}
 
@@ -244,7 +245,7 @@ def first_use(pool):
     phase("context")
     heap = warpheap.Heap(pool)
     phase("heap")
-    take, _, _ = numba_kernels()
+    take, _, _ = numba_kernels(cache)
     take[1, BLOCK](heap, got)
     cuda.synchronize()
     phase("kernel")

@@ -38,7 +38,7 @@ if not devices():
 @cuda.jit(extensions=[whn], cache=True)
 def kernel(heap, out):
     numbers = heap.new(numpy.int64, 4)
-    if numbers.size:
+    if numbers.size > 0:  # numba_cuda_mlir 0.6 takes the lowest bit of a size for its truth
         numbers[3] = 7
         out[0] = numbers[3]
         heap.free(numbers)

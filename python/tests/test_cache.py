@@ -123,7 +123,10 @@ def test_a_folder_that_is_there_keeps_its_rights(folder):
 )
 def test_the_folder_is_that_of_the_variables(variables, found):
     code = "from warpheap.cache import cache_folder; print(cache_folder())"
-    assert subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True).stdout.strip() == found
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={"PYTHONPATH": os.pathsep.join(sys.path), **variables}, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == found, done.stderr
 
 
 def test_a_user_without_a_home_has_no_cache(monkeypatch, capsys):

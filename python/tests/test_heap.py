@@ -56,7 +56,7 @@ def test_a_heap_lies_in_memory_of_the_caller(allocator):
     memory = cupy.empty(512 * MIB + 7, cupy.uint8)
     begin = memory.data.ptr
     with warpheap.Heap(None, allocator, memory=memory[3:]) as heap:
-        assert 256 * MIB < heap.nbytes < 512 * MIB
+        assert 256 * MIB <= heap.nbytes < 512 * MIB  # beyond 256 MiB the metadata of queue_pages doubles
         assert begin < heap.handle < begin + memory.nbytes
         blocks_hold_their_contents(heap)
     memory.fill(0xA5)
