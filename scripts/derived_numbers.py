@@ -785,6 +785,16 @@ def first_numbers(results):
     return ours, stores, *pictured, results.figure("page-efficiency", "utilisation", subject="slab_bitmap", operation="mixed fill")
 
 
+def pictured(results):
+    """The line below the first picture."""
+    def times(name, size, unit=1):
+        rows = results.rows("page-scaling", subject=name, bytes=size, operation="malloc")
+        return spread(row["median_us"] / unit for row in rows)
+
+    (least, _), (_, most) = times("toolkit", 64), times("toolkit", 64, 1000)
+    yield "Warpheap stays between {:.0f} and {:.0f} µs, storing a pointer takes {:.0f} to {:.0f}, CUDA's malloc rises from {:.0f} µs to {:.0f} ms", *times("slab_bitmap", 64), *times("null", 0), least, most
+
+
 def readme(results):
     ours, stores, *_, mixed = first_numbers(results)
     asked = {"figure": "median_us", "subject": "slab_bitmap", "threads": 1 << 20, "bytes": 64}
@@ -804,8 +814,8 @@ def first_page(results):
 
 
 PAGES = {
-    "README.md": [readme],
-    "docs/site/index.md": [first_page],
+    "README.md": [readme, pictured],
+    "docs/site/index.md": [first_page, pictured],
     "docs/design/eckert2014_items.md": [eckert_items],
     "docs/design/adinetz2014_items.md": [adinetz_items],
     "docs/design/gelado2019_items.md": [gelado_items],
