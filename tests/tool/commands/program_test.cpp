@@ -394,6 +394,29 @@ TEST_F(Program, WhatAnAllocatorOfFramesDoesNotServeIsSkippedOrRefused) {
   }
 }
 
+// An allocator that cannot is skipped beside others, and refused alone.
+TEST_F(Program, AllocatorsThatCannotDoWhatIsAskedForAreSkipped) {
+  struct asked {
+    std::string command, unable, why;
+  };
+  for (auto const& [command, unable, why] :
+       {asked{"graph --backend host --scale 10", "ualloc", "ualloc serves at most 1024 bytes, and vertex"},
+        asked{"graph --backend host --scale 4 --gpus 0,0", "toolkit", "toolkit is no allocator of heap sets"},
+        asked{"join --backend host --tuples 64 --page-bytes 4096", "ualloc", "ualloc serves at most 1024 bytes"},
+        asked{"pic --backend host --cells 16x8 --steps 1", "ualloc", "ualloc serves at most 1024 bytes"},
+        asked{"verify --backend host --pool 4MiB --sizes 2048", "ualloc", "ualloc serves at most 1024 bytes"},
+        asked{"explore --schedules 2", "toolkit", "nothing can be looked at in toolkit"},
+        asked{"explore --schedules 2", "throughput_wide", "throughput_wide refuses the pool: "}}) {
+    auto const all = run(command + " --allocator all --json -");
+    EXPECT_EQ(all.status, 0) << command << all.err;
+    EXPECT_THAT(all.out, HasSubstr(why)) << command;
+    auto const some = run(command + " --allocator " + unable + ",scatter");
+    EXPECT_EQ(some.status, 0) << command << some.err;
+    EXPECT_THAT(some.out, AllOf(HasSubstr("skipped: " + why), HasSubstr("scatter"))) << command;
+    expect_refusal(command + " --allocator " + unable, why);
+  }
+}
+
 TEST_F(Program, VerifyFindsTheSlotsAsTheyWere) {
   auto const made = run("verify --backend host --pool 1MiB --sizes 64 --ranges 16-512 --json -");
   ASSERT_EQ(made.status, 0) << made.err;

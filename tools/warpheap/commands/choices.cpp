@@ -77,6 +77,18 @@ choices choose_on(std::unique_ptr<backend> on, common_flags const& flags, u64 ho
 
 }  // namespace
 
+std::vector<std::string> leave_out(choices& chosen, std::function<std::string(std::string const&)> const& why_not) {
+  std::vector<std::string> able, reasons;
+  for (auto const& name : chosen.allocators) {
+    auto const why = why_not(name);
+    if (why.empty()) able.push_back(name);
+    else reasons.push_back(why);
+  }
+  if (able.empty()) throw usage_error{"--allocator: " + reasons.front()};
+  chosen.allocators = able;
+  return reasons;
+}
+
 std::vector<std::string> variant_names(backend const& on) {
   std::vector<std::string> names;
   for (auto const& each : on.variants()) names.push_back(each.name);

@@ -2,6 +2,7 @@
 // From what was typed to what is run: the backend, the allocators, the pool, the seed.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -32,6 +33,11 @@ struct choices {
 choices choose(common_flags const& flags, u64 host_pool_bytes, std::vector<std::string> const& others = {});
 /// As choose(), of a command whose --allocator takes the configurations of papers.
 choices choose_with_variants(common_flags const& flags, u64 host_pool_bytes);
+
+/// Leaves out the allocators that cannot do what was asked for, and returns why they cannot.
+/// `why_not` has the reason for a name, empty for one that can. Throws usage_error with the first
+/// reason if none can.
+std::vector<std::string> leave_out(choices& chosen, std::function<std::string(std::string const&)> const& why_not);
 
 /// Names of the configurations of papers.
 std::vector<std::string> variant_names(backend const& on);

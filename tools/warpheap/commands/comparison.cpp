@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cli/standard_output.hpp"
+#include "cli/usage_error.hpp"
 #include "io/bench_rows.hpp"
 
 namespace warpheap::tool {
@@ -15,6 +16,12 @@ void comparison::add(std::vector<bench::result> const& made) {
     results.push_back(each);
     if (fault.empty() && !each.checked()) fault = fmt::format("{}: {}", each.allocator, each.fault);
   }
+}
+
+void refuse_if_all_skipped(comparison const& all, char const* option, std::string const& asked) {
+  for (auto const& each : all.results)
+    if (each.skipped.empty()) return;
+  throw usage_error{fmt::format("{}: {}, and {}", option, all.results.front().skipped, asked)};
 }
 
 std::vector<ratio> ratios(std::vector<bench::result> const& results, std::string const& operation) {

@@ -24,6 +24,9 @@ struct comparison {
   void add(std::vector<bench::result> const& made);
 };
 
+/// Throws usage_error if every result was skipped: `option`, why the first was, and `asked`.
+void refuse_if_all_skipped(comparison const& all, char const* option, std::string const& asked);
+
 /// `made` takes `of_first` of the time of `first`, which has the same parameters.
 struct ratio {
   bench::result const& made;

@@ -117,7 +117,9 @@ int run_explore(explore_flags const& flags) {
   auto asked = parse_request(flags);
   auto common = flags.common;
   if (common.backend.empty()) common.backend = "host";
-  auto const chosen = choose(common, u64{1} << 20);
+  auto chosen = choose(common, u64{1} << 20);
+  auto const skipped =
+      leave_out(chosen, [&](std::string const& name) { return chosen.on->part<explore_job>().why_not(name, asked); });
   std::vector<exploration_row> rows;
   deferred_interruption const interruption;
   {
@@ -139,6 +141,7 @@ int run_explore(explore_flags const& flags) {
   document["pool_bytes"] = asked.pool_bytes;
   document["preemptions"] = asked.preemptions ? json(*asked.preemptions) : json(nullptr);
   document["weak_memory"] = asked.weak_memory;
+  document["skipped"] = skipped;
   document["results"] = json::array();
   text_table table{
       {"allocator", ">programs", ">schedules", ">cut", ">states", ">seconds", "all within the bound", "right"}, 1};
@@ -150,6 +153,7 @@ int run_explore(explore_flags const& flags) {
                asked.preemptions ? all : "", row.fault.empty() ? "yes" : "NO"});
     if (!row.fault.empty()) table.note(fmt::format("{}\n{}", row.fault, replay_line(row, flags)));
   }
+  for (auto const& why : skipped) table.note("skipped: " + why);
   if (!output.owns_standard_output()) print_output("{}", table.text("explore"));
   output.write(document);
   if (int const signal = interruption.signal()) {

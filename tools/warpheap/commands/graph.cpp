@@ -103,37 +103,34 @@ source read_source(graph_flags const& flags, choices const& chosen, bench::progr
   return made;
 }
 
-/// A vertex's neighbours are one block, which must not be larger than an allocator serves. Members
+/// Leaves out the allocators that cannot serve a vertex's neighbours, which are one block. Members
 /// of a job copy what comes for a vertex to a block with room for twice as many numbers.
-void check_degrees(source const& input, choices const& chosen, bool has_members) {
-  auto const is_chosen = [&](std::string const& name) {
-    return std::find(chosen.allocators.begin(), chosen.allocators.end(), name) != chosen.allocators.end();
-  };
-  allocator_description tightest{{}, {}, ~u64{0}};
-  for (auto const& known : chosen.on->allocators())
-    if (is_chosen(known.name) && known.largest_bytes < tightest.largest_bytes) tightest = known;
-  if (tightest.largest_bytes == ~u64{0}) return;
-  auto const batch = group_by_vertex(input.keys);
-  for (size_t i = 0; i < batch.vertices.size(); ++i) {
-    u64 const degree = batch.first[i + 1] - batch.first[i];
-    u64 const bytes = degree * sizeof(u32) * (has_members ? 2 : 1);
-    if (bytes > tightest.largest_bytes)
-      throw usage_error{
-          fmt::format("--allocator: {} serves at most {} bytes, and vertex {} of {} has {} neighbours, {} "
-                      "bytes",
-                      tightest.name, tightest.largest_bytes, batch.vertices[i], input.name, degree, bytes)};
+std::vector<std::string> leave_out_small(source const& input, choices& chosen, bool has_members) {
+  u64 degree = 0, vertex = 0, of_vertex = 0;
+  for (size_t i = 0; i < input.keys.size(); ++i) {
+    of_vertex = i != 0 && input.keys[i] >> 32 == input.keys[i - 1] >> 32 ? of_vertex + 1 : 1;
+    if (of_vertex > degree) degree = of_vertex, vertex = input.keys[i] >> 32;
   }
+  u64 const bytes = degree * sizeof(u32) * (has_members ? 2 : 1);
+  auto const known = chosen.on->allocators();
+  return leave_out(chosen, [&](std::string const& name) -> std::string {
+    auto const one = std::find_if(known.begin(), known.end(), [&](auto const& each) { return each.name == name; });
+    if (bytes <= one->largest_bytes) return {};
+    return fmt::format("{} serves at most {} bytes, and vertex {} of {} has {} neighbours, {} bytes", name,
+                       one->largest_bytes, vertex, input.name, degree, bytes);
+  });
 }
 
-/// The devices of the members of a heap set; none if the graph lies in one heap.
-std::vector<int> choose_members(graph_flags const& flags, choices& chosen) {
+/// The devices of the members of a heap set; none if the graph lies in one heap. Leaves out the
+/// allocators that have no heap sets, and adds why to `skipped`.
+std::vector<int> choose_members(graph_flags const& flags, choices& chosen, std::vector<std::string>& skipped) {
   auto const devices = parse_gpus(flags.gpus, chosen.on->device_count(), chosen.on->name());
   if (devices.empty()) return devices;
   auto const possible = chosen.on->part<set_graph_job>().allocators();
-  for (auto const& name : chosen.allocators)
-    if (std::find(possible.begin(), possible.end(), name) == possible.end())
-      throw usage_error{
-          fmt::format("--gpus: {} is no allocator of heap sets; these are: {}", name, fmt::join(possible, ", "))};
+  skipped = leave_out(chosen, [&](std::string const& name) {
+    bool const is_one = std::find(possible.begin(), possible.end(), name) != possible.end();
+    return is_one ? "" : name + " is no allocator of heap sets";
+  });
   // A pool is each member's. If none was typed, the members of one device share it.
   u32 const members = most_on_one(devices);
   if (flags.common.pool.empty()) chosen.pool_bytes /= members;
@@ -207,7 +204,7 @@ void add_outcome(json& to, graph_outcome const& made, source const& input) {
 }
 
 json document_of(choices const& chosen, graph_flags const& flags, source const& input,
-                 std::vector<graph_outcome> const& outcomes) {
+                 std::vector<graph_outcome> const& outcomes, std::vector<std::string> const& skipped) {
   auto document = new_document(*chosen.on);
   add_outcome(document, outcomes.front(), input);
   document["backend"] = chosen.on->name();
@@ -218,6 +215,7 @@ json document_of(choices const& chosen, graph_flags const& flags, source const& 
   document["directed"] = input.graph.directed;
   document["self_loops"] = flags.drop_self_loops ? 0 : input.self_loops;
   document["duplicates"] = input.duplicates;
+  document["skipped"] = skipped;
   if (outcomes.size() == 1) return document;
   document["verified"] =
       std::all_of(outcomes.begin(), outcomes.end(), [](auto const& each) { return each.verified(); });
@@ -253,7 +251,8 @@ void print_searches(std::vector<graph_outcome> const& outcomes) {
           made.search->seconds);
 }
 
-void print_table(source const& input, std::vector<graph_outcome> const& outcomes, std::string const& backend) {
+void print_table(source const& input, std::vector<graph_outcome> const& outcomes,
+                 std::vector<std::string> const& skipped, std::string const& backend) {
   print_output("{}: {} vertices, {} edges ({} adjacency entries), {} duplicates ignored, on {}\n\n",
                printable(input.name), input.graph.vertices, input.graph.directed ? "directed" : "undirected",
                outcomes.front().edges, input.duplicates, backend);
@@ -264,6 +263,7 @@ void print_table(source const& input, std::vector<graph_outcome> const& outcomes
                fmt::format("{}", made.counts.frees), fmt::format("{}", made.counts.failures),
                fmt::format("{}", made.counts.live_bytes), fmt::format("{}", made.peak_bytes),
                fmt::format("{:.4f}", made.counts.seconds)});
+  for (auto const& why : skipped) table.note("skipped: " + why);
   print_output("{}", table.text("graph"));
   print_members(outcomes);
   print_searches(outcomes);
@@ -341,7 +341,8 @@ int run_graph(graph_flags const& flags) {
   bool const is_first = !process || process->rank == 0;  // which alone says anything
   refuse_shared_files({{"--json", flags.common.json}, {"--trace", flags.trace}}, {{"--input", flags.input}});
   json_output output{is_first ? flags.common.json : ""};
-  auto const devices = choose_members(flags, chosen);
+  std::vector<std::string> skipped;
+  auto const devices = choose_members(flags, chosen, skipped);
   trace_output trace{flags.trace, flags.common.allocators, chosen.on->allocators().front().name};
   graph_settings settings{.pool_bytes = chosen.pool_bytes, .seed = chosen.seed, .replace = flags.replace};
   settings.rounds = static_cast<u32>(parse_count("--batches", flags.rounds, 0, 1'000'000));
@@ -355,7 +356,7 @@ int run_graph(graph_flags const& flags) {
     progress_bar bar;
     auto const report = is_first ? bar.reporter() : [](std::string const&, u64, u64) {};
     input = read_source(flags, chosen, report);
-    check_degrees(input, chosen, process || !devices.empty());
+    for (auto& why : leave_out_small(input, chosen, process || !devices.empty())) skipped.push_back(std::move(why));
     settings.search_from = choose_source(flags.bfs, input);
     if (flags.batch_size.empty()) settings.batch_size = std::max<u64>(1, input.graph.edges.size() / 8);
     for (auto const& name : chosen.allocators) {
@@ -368,8 +369,8 @@ int run_graph(graph_flags const& flags) {
   }
   if (auto const take = trace.taker()) take(outcomes.front().trace);
   trace.write("graph");
-  if (is_first && !output.owns_standard_output()) print_table(input, outcomes, chosen.on->name());
-  output.write(document_of(chosen, flags, input, outcomes));
+  if (is_first && !output.owns_standard_output()) print_table(input, outcomes, skipped, chosen.on->name());
+  output.write(document_of(chosen, flags, input, outcomes, skipped));
   for (auto const& made : outcomes) {
     if (made.verified()) continue;
     if (is_first) complain("graph", fmt::format("{}: {}", made.allocator, made.fault));

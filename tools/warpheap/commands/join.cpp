@@ -204,8 +204,10 @@ void join(input& from, choices const& chosen, join_settings settings, std::vecto
   for (u32 const lanes : chains) {
     settings.lanes_a_chain = lanes;
     for (auto const& allocator : chosen.allocators) {
-      all.add(chosen.on->part<join_job>().run(allocator, settings));
-      settings.take_rows = {};  // all allocators have the same rows
+      auto const made = chosen.on->part<join_job>().run(allocator, settings);
+      all.add(made);
+      // All allocators have the same rows.
+      if (made.front().skipped.empty()) settings.take_rows = {};
     }
   }
 }
@@ -299,7 +301,7 @@ int run_join(join_flags const& flags) {
     else
       for (auto const& recipe : recipes) run({make_join_tables(recipe), name_of(recipe), {}});
   }
-
+  refuse_if_all_skipped(all, "--page-bytes", fmt::format("a page has {}", settings.page_bytes));
   trace.write("join");
   auto lines = lines_of(all, "join", "A join");
   for (auto& line : lines_of(all, "probe", "The probe")) lines.push_back(std::move(line));

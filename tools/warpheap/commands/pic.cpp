@@ -3,8 +3,6 @@
 // state, particle by particle.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "choices.hpp"
 #include "cli/numbers.hpp"
 #include "cli/progress_bar.hpp"
@@ -138,9 +136,7 @@ int run_pic(pic_flags const& flags) {
     settings.report = bar.reporter();
     all = flags.find_capacity ? find_capacity(chosen, settings) : simulate(chosen, settings);
   }
-  if (std::all_of(all.results.begin(), all.results.end(), [](auto const& made) { return !made.skipped.empty(); }))
-    throw usage_error{
-        fmt::format("--frame-bytes: {}, and a frame has {}", all.results.front().skipped, settings.frame_bytes)};
+  refuse_if_all_skipped(all, "--frame-bytes", fmt::format("a frame has {}", settings.frame_bytes));
   trace.write("pic");
   std::vector<std::string> lines;
   for (auto const& [made, first, of_first] : ratios(all.results, "step"))

@@ -51,6 +51,8 @@ struct exploration_row {
 /// A backend's part: tries schedules. Throws usage_error on a backend that cannot choose them.
 struct explore_job {
   exploration_row (*run)(std::string const& allocator, exploration_request const& asked);
+  /// Why run() cannot take the allocator; empty if it can.
+  std::string (*why_not)(std::string const& allocator, exploration_request const& asked);
 };
 
 }  // namespace warpheap::tool

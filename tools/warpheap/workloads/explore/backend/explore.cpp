@@ -16,6 +16,8 @@ exploration_row run_exploration(std::string const&, exploration_request const&) 
   throw usage_error{"a GPU schedules its lanes as it likes; use --backend host"};
 }
 
+std::string why_not(std::string const&, exploration_request const&) { return {}; }
+
 #else
 
 /// Slabs of one class and runs of slabs, where the policy has slabs; elsewhere nothing is said
@@ -114,16 +116,27 @@ exploration_row explore_programs(std::string const& name, exploration_request co
 exploration_row run_exploration(std::string const& allocator, exploration_request const& asked) {
   return known_allocators::visit(allocator, [&](auto entry) -> exploration_row {
     using creation_type = typename decltype(entry)::allocator_type::creation_type;
-    if constexpr (requires(creation_type heap) { heap.snapshot(); }) {
+    if constexpr (requires(creation_type heap) { heap.snapshot(); })
       return explore_programs(entry.name, asked, body_of<creation_type>);
-    } else {
-      throw usage_error{std::string{"--allocator: nothing can be looked at in "} + entry.name};
+    return {};  // why_not() has said so
+  });
+}
+
+std::string why_not(std::string const& allocator, exploration_request const& asked) {
+  return known_allocators::visit(allocator, [&](auto entry) -> std::string {
+    using creation_type = typename decltype(entry)::allocator_type::creation_type;
+    if constexpr (!requires(creation_type heap) { heap.snapshot(); }) return "nothing can be looked at in " + allocator;
+    try {
+      creation_type::required_bytes(asked.pool_bytes);
+    } catch (std::invalid_argument const& error) {
+      return allocator + " refuses the pool: " + error.what();
     }
+    return {};
   });
 }
 
 #endif
 
-part_registration const added_explore_job{explore_job{run_exploration}};
+part_registration const added_explore_job{explore_job{run_exploration, why_not}};
 
 }}}  // namespace warpheap::tool::WARPHEAP_BACKEND

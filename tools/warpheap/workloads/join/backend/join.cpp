@@ -22,8 +22,10 @@ using walk_list =
 
 template <class Allocator>
 std::vector<bench::result> join_with(bench::test_subject<Allocator> const& subject, join_settings const& settings) {
-  if (auto const why = bench::unsupported_reason(subject, settings.page_bytes); !why.empty())
-    throw usage_error{"--page-bytes: " + why + ", and a page has " + std::to_string(settings.page_bytes)};
+  bench::result row{.scenario = "join", .allocator = subject.name, .operation = "join"};
+  row.parameters = {{"page_bytes", settings.page_bytes}, {"pool_bytes", settings.pool_bytes}};
+  std::vector<bench::result> skipped;
+  if (bench::skip(skipped, row, bench::unsupported_reason(subject, settings.page_bytes))) return skipped;
   return join::job<join::heap_pages<Allocator>>{subject.name, settings}.run();
 }
 
